@@ -24,7 +24,7 @@ from reasoningbank.lm import parse_name
 from reasoningbank.nl2sparql.confidence import Confidence, confidence_in
 from reasoningbank.nl2sparql.graph.build import mermaid_picture, save_picture
 from reasoningbank.nl2sparql.graph.state import GraphSettings
-from reasoningbank.trajectory import Event, Usage
+from reasoningbank.trajectory import Event
 
 #: Characters of a turn's output that are shown; the agent sees no more either.
 MOST_OUTPUT = 1_500

@@ -343,10 +343,8 @@ def _assessments(record: TrialRecord, at_ms: int) -> Iterator[entities.Assessmen
         said.append((judge, judgement.get("success"), reason, source, code))
     for name, value, reason, source, code in said:
         error = entities.AssessmentError(code, reason) if code else None
-        value = None if code else value
-        yield Feedback(
-            name=name, value=value, error=error, source=source, rationale=reason, **times
-        )
+        given: dict[str, Any] = {"value": None if code else value, "error": error, "source": source}
+        yield Feedback(name=name, rationale=reason, **given, **times)
 
 
 def _flat(data: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, str]]:

@@ -235,7 +235,11 @@ class Trial:
 
     def _tools(self, store: RefStore, recorder: Recorder, hidden: frozenset[str]) -> dict[str, Any]:
         context, wanted = self.context, self.arm.tools
-        known = {"client": context.client, "schema": context.schema, "profile": context.profile}
+        known: dict[str, Any] = {
+            "client": context.client,
+            "schema": context.schema,
+            "profile": context.profile,
+        }
         packs = [context.pack] if context.pack else []
         endpoint_tools = EndpointTools([context.endpoint], store=store, packs=packs, hidden=hidden)
         query_tools = SPARQLTools(context.endpoint, store=store, **known)
