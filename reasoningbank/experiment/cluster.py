@@ -31,6 +31,7 @@ from reasoningbank.errors import SetupError, UsageError
 from reasoningbank.experiment.config import Experiment
 from reasoningbank.experiment.context import RunContext, context_at
 from reasoningbank.experiment.executors import RecordWriter, Retrier
+from reasoningbank.experiment.manifest import code_version
 from reasoningbank.experiment.plan import Job, Plan
 from reasoningbank.experiment.records import TrialRecord
 from reasoningbank.experiment.settings import Executor
@@ -114,7 +115,7 @@ class WorkerSetup(distributed.WorkerPlugin):  # type: ignore[misc]
         models: Mapping[str, ModelHandle],
     ) -> None:
         pack = plan.pack
-        self.experiment = experiment
+        self.experiment, self.version = experiment, _version()
         self._config = config
         self._models = models
         self._files = packed(pack)
@@ -126,7 +127,14 @@ class WorkerSetup(distributed.WorkerPlugin):  # type: ignore[misc]
         }
 
     def setup(self, worker: Any) -> None:
-        """Create what cannot be pickled."""
+        """Create what cannot be pickled; refuse a worker with other code than the driver's."""
+        if (mine := _version()) != self.version:
+            raise UsageError(
+                f"a worker runs reasoningbank {mine[0]}, and the driver {self.version[0]}",
+                where=str(worker.name),
+                hint="install the same version everywhere",
+                code="other-code",
+            )
         self._stack, self._lock = contextlib.ExitStack(), threading.Lock()
         self._context: RunContext | None = None
         self.retrier = Retrier(self._make, self.experiment.retries, time.sleep)
@@ -156,6 +164,12 @@ class WorkerSetup(distributed.WorkerPlugin):  # type: ignore[misc]
             self._config, pack, golds, models=self._models, spare_sandboxes=spare, **self._hidden
         )
         return self._stack.enter_context(opened)
+
+
+def _version() -> tuple[str, str]:
+    """Return the version of the package and that of the texts that agents read."""
+    code = code_version()
+    return code["version"], code["prompts"]
 
 
 def _trial(plugin: str, job: Job) -> dict[str, Any]:
