@@ -258,7 +258,8 @@ def evaluate(
     def report_trial(record: TrialRecord) -> None:
         done.append(record)
         right = f"{sum(one.strict for one in done)}/{len(done)}"
-        notice(f"[{len(done)}/{total}] {record.key.task} {record.key.arm}: {outcome_of(record)} · {right}")
+        label = f"{record.key.task} {record.key.arm}: {outcome_of(record)}"
+        notice(f"[{len(done)}/{total}] {label} · {right}")
 
     with TemporaryDirectory() as scratch:
         folders = [RunFolder(Path(scratch) / one) for one in questions]
