@@ -160,8 +160,11 @@ def _event(
         "response": str(getattr(first, "text", first) or ""),
         **{name: counts.pop(name) for name in _ALWAYS},
     }
+    served = getattr(entry.get("response"), "model", None)
     extra = {
         **counts,
+        # A local server names the file; the run's manifest has its hash.
+        "served_as": None if event["model"].startswith("local/") else served,
         "from_cache": used.from_cache or None,
         "adaptations": [f"{a.field} {a.action}" for a in entry.get("adaptations", ())] or None,
         "error": f"{type(exception).__name__}: {exception}" if exception else None,

@@ -119,3 +119,18 @@ def test_questions_come_in_the_language_that_is_asked_for() -> None:
     assert not {task.query for task in english} & {task.query for task in italian}
     with pytest.raises(UsageError, match="choose it or en"):
         plan_run(Experiment(name="x", pack="liita", language="de", arms=(arm,)))
+
+
+@pytest.mark.parametrize(
+    ("leave_out", "trials"), [("run", 3), ("group", 3), ("task", 0), ("none", 0)]
+)
+def test_an_arm_of_examples_without_any_is_reported(
+    make_pack: Callable[..., Path], experiment_on: Callable[..., Experiment],
+    leave_out: str, trials: int,
+) -> None:  # fmt: skip
+    arms = [{"name": "rag", "agent": "rag"}, {"name": "oracle", "agent": "oracle"}]
+    # The three tasks are one group.
+    plan = plan_run(experiment_on(make_pack(3), *arms, leave_out=leave_out))
+    assert [(one.code, one.fields["arm"], one.fields["trials"]) for one in plan.denied] == (
+        [("no-examples", "rag", trials)] if trials else []
+    )

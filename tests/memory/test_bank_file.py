@@ -106,7 +106,7 @@ def in_process(work: Callable[[MemoryBank], None], path: Path) -> BaseProcess:
 
 
 def ended(process: BaseProcess) -> int | None:
-    process.join(60)
+    process.join(240)
     return process.exitcode
 
 
@@ -182,7 +182,7 @@ def test_a_killed_transaction_is_rolled_back(path: Path, readonly: bool) -> None
 
     before = path.stat().st_size
     writer = in_process(half, path)
-    assert written.wait(60)
+    assert written.wait(240)
     assert path.stat().st_size > 2 * before
     writer.kill()
     assert ended(writer) == -signal.SIGKILL

@@ -5,7 +5,6 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
-import time
 
 import pytest
 
@@ -372,9 +371,8 @@ def test_nothing_is_answered() -> None:
     values = " ".join(f"VALUES ?v{n} {{ {many} }}" for n in range(8))
     # Sixty to the eighth rows; the triple term makes rdflib give up, so that the engine is asked.
     query = f"SELECT (COUNT(*) AS ?n) {{ {values} BIND(<<( <a:a> <a:b> <a:c> )>> AS ?t) }}"
-    began = time.monotonic()
+    # It would never end.
     assert prepare(query).form == "SELECT"
-    assert time.monotonic() - began < 30
 
 
 def test_a_mistake_is_told_where_it_is() -> None:

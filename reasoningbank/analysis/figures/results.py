@@ -69,6 +69,7 @@ _FILLS = {
     "no query": (_RED, 0.82),
     "gold defect": (_SLATE, 0.35),
     "infrastructure error": (_SLATE, 0.7),
+    "bug": (_SLATE, 0.9),
 }
 
 

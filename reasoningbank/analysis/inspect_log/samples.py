@@ -51,9 +51,11 @@ def sample_of(
     uuid = identity(run, key.arm, key.task, key.seed, record.started)
     trial = _Trial(record, uuid, config)
     scores, limit, error = _scores(record), _limit(record), None
-    if record.status == "error":
+    if record.failed:
         message = plain(record.error or "the infrastructure failed")
-        error = EvalError(message=message, traceback=message, traceback_ansi=message)
+        fields = (one.get("fields") or {} for one in record.findings)
+        trace = next((str(one["traceback"]) for one in fields if "traceback" in one), message)
+        error = EvalError(message=message, traceback=trace, traceback_ansi=trace)
     question, gold = plain(record.question), plain(record.gold)
     asked = Sample(input=question, target=gold, id=key.task, metadata={"seed": key.seed})
     usage: dict[str, ModelUsage] = defaultdict(ModelUsage)
