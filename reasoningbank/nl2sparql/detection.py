@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import unicodedata
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple, Protocol
@@ -97,7 +97,7 @@ class PatternDetector:
     """Finds patterns by a pack's rules; several threads may use it.
 
     A rule's match inside a longer one does not count: *parte del discorso* is not a question about
-    parts. Quoted words are entities and show nothing.
+    parts. Quoted words are entities: one that a rule matches as a whole is weak evidence.
 
     Args:
         patterns: The rules.
@@ -117,6 +117,7 @@ class PatternDetector:
         rules = [("", 0.0, patterns.idle)]
         for one in patterns.patterns:
             rules += [(one.name, STRONG, one.strong), (one.name, WEAK, one.weak)]
+        rules += [(one.of, STRONG, one.strong) for one in patterns.values if one.of]
         self._rules = [
             _Rule(name, weight, language, _read_rule(text, language))
             for name, weight, by_language in rules
@@ -144,16 +145,19 @@ class PatternDetector:
         question = unicodedata.normalize("NFC", question)
         tokens = read_tokens(question, self._set.shapes)[:MOST_TOKENS]
         streams = {language: stream(tokens, language) for language in LANGUAGES}
-        spoken = spoken_languages(tokens)
         # The same words, matched by several rules or in both languages, are one piece of evidence.
         found: dict[tuple[str, frozenset[int]], float] = {}
-        for rule in self._rules:
-            words = streams[rule.language] if rule.language in spoken else []
-            for start in range(len(words)):
-                places = self._match(rule, 0, words, tokens, start)
-                if places:
-                    match = rule.pattern, frozenset(words[place][0] for place in places)
-                    found[match] = max(found.get(match, 0.0), rule.weight)
+        for pattern, weight, numbers in self._matches(tokens, spoken_languages(tokens)):
+            found[pattern, numbers] = max(found.get((pattern, numbers), 0.0), weight)
+        quoted: set[str] = set()
+        for number, token in enumerate(tokens):
+            if token.kind == "quoted":
+                inside = read_tokens(token.text, self._set.shapes)
+                whole = frozenset(range(len(inside)))
+                matches = self._matches(inside, LANGUAGES)
+                named = {pattern for pattern, _, numbers in matches if numbers == whole}
+                found |= {(pattern, frozenset({number})): WEAK for pattern in named - quoted}
+                quoted |= named
         matched = {numbers for _, numbers in found}
         scores: _Scores = {}
         for pattern in self._set.patterns:
@@ -188,6 +192,17 @@ class PatternDetector:
             if name in scores
         ]
         return sorted(given, key=lambda one: -one.score)
+
+    def _matches(
+        self, tokens: Sequence[QuestionToken], languages: Collection[str]
+    ) -> Iterator[tuple[str, float, frozenset[int]]]:
+        """Yield the pattern and weight of each rule that matches, with the tokens it matches."""
+        streams = {language: stream(tokens, language) for language in languages}
+        for rule in self._rules:
+            words = streams.get(rule.language, [])
+            for start in range(len(words)):
+                if places := self._match(rule, 0, words, tokens, start):
+                    yield rule.pattern, rule.weight, frozenset(words[one][0] for one in places)
 
     def _match(
         self,
