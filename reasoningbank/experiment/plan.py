@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -338,6 +338,21 @@ def _hidden_by_task(experiment: Experiment, corpus: Sequence[Task]) -> dict[str,
         return {one: group for group in groups for one in group}
     alone = experiment.leave_out == "task"
     return {task.id: frozenset({task.id} if alone else ()) for task in corpus}
+
+
+def denied_arms(plan: Plan) -> Iterator[str]:
+    """Yield a line for each arm made of few-shot examples of which every one is hidden."""
+    for arm in {job.arm.name: job.arm for job in plan.jobs}.values():
+        if getattr(make_agent(arm.agent, **arm.options), "needs_examples", False):
+            from reasoningbank.nl2sparql.hybrid import examples_left
+
+            tasks = [job.task.id for job in plan.jobs if job.arm == arm]
+            hidden = Counter(plan.hidden_by_task.get(one, plan.hidden) for one in tasks)
+            bare = sum(n for ids, n in hidden.items() if not examples_left(plan.pack, ids))
+            if bare:
+                hint = 'evaluate a part of the corpus, or set leave_out = "group"'
+                what = f"every example is hidden in {bare} of {len(tasks)} trials"
+                yield f"arm {arm.name}: {what}; {hint}"
 
 
 def is_done(folder: RunFolder, job: Job) -> bool:

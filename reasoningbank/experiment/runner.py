@@ -31,7 +31,7 @@ from reasoningbank.experiment.manifest import (
     open_run,
     replacements,
 )
-from reasoningbank.experiment.plan import Job, Plan, is_done, plan_run
+from reasoningbank.experiment.plan import Job, Plan, denied_arms, is_done, plan_run
 from reasoningbank.experiment.records import RunFolder, TrialKey
 from reasoningbank.experiment.settings import LearnedMemory
 from reasoningbank.experiment.state import StateWriter, hold_run, interruptible
@@ -93,6 +93,8 @@ def run_experiment(
     """
     plan = plan_run(experiment, limit=limit, only=only, tasks=tasks)
     _check_models(experiment, plan.jobs)
+    for line in denied_arms(plan):
+        on_notice(line)
     workers = experiment.executor.workers
     with hold_run(folder):
         damaged = set(folder.damaged())

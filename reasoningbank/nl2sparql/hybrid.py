@@ -261,6 +261,13 @@ def shown_examples(
     return ShownExamples(retriever, detector, frozenset(hidden_groups), frozenset(hidden))
 
 
+def examples_left(pack: Pack, hidden: frozenset[str]) -> int:
+    """Return how many examples may be shown if some tasks, and their groups, are hidden."""
+    groups = {group for task, group in _groups(pack).items() if task in hidden}
+    shown = _groups(example_pack(pack)).items()
+    return sum(task not in hidden and group not in groups for task, group in shown)
+
+
 @once_a_pack
 def _opened(pack: Pack, embedding: str, index: str) -> tuple[HybridRetriever, Detector]:
     detector = PatternDetector(load_patterns(pack))

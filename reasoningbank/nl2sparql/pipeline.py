@@ -469,6 +469,7 @@ class RAGAgent:
                 raise UsageError(f"unknown level {level!r}", where="agent rag", hint=hint)
         self._levels = tuple(level for level in LEVELS if level in levels)
         self._top_k, self._adapt, self._max_fixes = top_k, adapt, max_fixes
+        self.needs_examples = top_k > 0
         self._diagnose = diagnose
         self._retrieval: dict[str, Any] = {"retrieval": retrieval, "embedding": embedding}
         self._retrieval |= {"index": index, "whole_groups": whole_groups}

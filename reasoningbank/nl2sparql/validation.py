@@ -48,6 +48,7 @@ from reasoningbank.sparql import (
     prepare,
     same_address,
 )
+from reasoningbank.sparql.query import PreparedQuery
 from reasoningbank.sparql.tokens import tokenize
 
 Level = Literal["syntax", "semantic", "endpoint"]
@@ -194,7 +195,10 @@ def validate_syntax(sparql: str, pack: Pack | str | None = DEFAULT_PACK) -> Vali
 
 
 def validate_endpoint(
-    sparql: str, endpoint: EndpointConfig | SPARQLClient | None = None, timeout: float = 30.0
+    sparql: str,
+    endpoint: EndpointConfig | SPARQLClient | None = None,
+    timeout: float = 30.0,
+    shown: int = SHOWN,
 ) -> EndpointValidation:
     """Execute a query; the endpoint's prefixes need not be declared.
 
@@ -206,6 +210,7 @@ def validate_endpoint(
         endpoint: The endpoint, or a client of it. Without one that of the pack `liita` is opened,
             which takes a second or two: for many queries open it once.
         timeout: Seconds it may take.
+        shown: Most rows among the results.
 
     Raises:
         EndpointError: If the endpoint fails, which is not the query's fault.
@@ -218,10 +223,10 @@ def validate_endpoint(
     """
     if endpoint is None:
         with open_endpoint(as_pack(DEFAULT_PACK)) as opened:
-            return validate_endpoint(sparql, opened, timeout)
+            return validate_endpoint(sparql, opened, timeout, shown)
     if isinstance(endpoint, EndpointConfig):
         with SPARQLClient(endpoint) as client:
-            return validate_endpoint(sparql, client, timeout)
+            return validate_endpoint(sparql, client, timeout, shown)
     began = time.monotonic()
     try:
         result = endpoint.query(sparql, timeout_s=timeout, max_rows=MOST_ROWS)
@@ -239,16 +244,16 @@ def validate_endpoint(
         executed=True,
         rows=result.n_rows,
         truncated=result.truncated,
-        results=tuple(_rows(result, endpoint.config.namespaces)),
+        results=tuple(_rows(result, endpoint.config.namespaces, shown)),
         seconds=result.seconds,
     )
 
 
-def _rows(result: Result, namespaces: Mapping[str, str]) -> Iterator[dict[str, Any]]:
+def _rows(result: Result, namespaces: Mapping[str, str], shown: int) -> Iterator[dict[str, Any]]:
     if isinstance(result, BooleanResult):
         yield {"answer": result.value}
         return
-    for row in result.rows(0, SHOWN):
+    for row in result.rows(0, shown):
         cells = zip(result.variables, row, strict=True)
         yield {name: compact(term, namespaces) for name, term in cells if term is not None}
 
@@ -469,8 +474,8 @@ def _missing(
         use = dict.fromkeys(structure.short(iri) for iri in itertools.chain(*map(sorted, iris)))
         yield Finding(
             "missing-value" if is_value else "missing-pattern",
-            f"the question asks for {one.title or one.name} ({', '.join(words)}), not the query",
-            hint=f"it takes {' or '.join(use)}" if use else "",
+            f"the query lacks {one.title or one.name}, asked for by {', '.join(words)}",
+            hint=f"write {' or '.join(use)}" if use else "",
             fields={"name": one.name, "words": words},
         )
 
@@ -491,13 +496,16 @@ def _unnamed(question: str, sparql: str, pack: Pack) -> Iterator[Finding]:
     missing = [one for one in named if not _is_named(one.text, text, sparql, pack)]
     if missing:
         shown = _shown(missing)
-        quoted = _shown(one for one in missing if one.kind == "quoted")
-        ends = "|".join(
-            one.text.strip("- ") for one in missing if "-" in (one.text[0], one.text[-1])
-        )
+        texts = [one.text.strip() for one in missing]
+        values = [d.pattern for text in texts for d in _detectors(pack)[1].detect(text)]
+        ends = [f"{text[1:]}$" for text in texts if text.startswith("-")]
+        ends += [f"^{text[:-1]}" for text in texts if text.endswith("-")]
+        quoted = _shown(one for one in named if one.kind == "quoted")
         hint = "name it, as the examples name theirs"
         if ends:
-            hint = f'compare the spelling: FILTER(REGEX(?word, "({ends})$")), or "^({ends})"'
+            hint = f'compare the spelling: FILTER(REGEX(?word, "{"|".join(ends)}"))'
+        elif values:
+            hint = f"write {' or '.join(dict.fromkeys(values))}"
         elif len(quoted) > 1:
             hint = f"write it, where there are several: VALUES ?name {{ {' '.join(quoted)} }}"
         what = f"the question names {', '.join(shown)}, but the query does not"

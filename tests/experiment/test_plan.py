@@ -9,8 +9,15 @@ import pytest
 
 from reasoningbank.corpus import Task, load_shacl_tasks, split_tasks
 from reasoningbank.errors import UsageError
-from reasoningbank.experiment import Arm, Experiment, TaskSelection, plan_trials, select_tasks
-from reasoningbank.experiment.plan import hidden_tasks, plan_run
+from reasoningbank.experiment import (
+    Arm,
+    Experiment,
+    TaskSelection,
+    parse_experiment,
+    plan_trials,
+    select_tasks,
+)
+from reasoningbank.experiment.plan import denied_arms, hidden_tasks, plan_run
 
 TASKS = [
     Task(
@@ -119,3 +126,22 @@ def test_questions_come_in_the_language_that_is_asked_for() -> None:
     assert not {task.query for task in english} & {task.query for task in italian}
     with pytest.raises(UsageError, match="choose it or en"):
         plan_run(Experiment(name="x", pack="liita", language="de", arms=(arm,)))
+
+
+@pytest.mark.parametrize(
+    ("changes", "denied"),
+    [
+        ({}, ["rag", "graph"]),
+        ({"tasks": {"split": "dev"}}, []),
+        ({"leave_out": "group"}, []),
+        ({"pack": "liita-test"}, []),
+    ],
+)
+def test_arms_whose_examples_are_all_hidden_are_named(
+    changes: dict[str, object], denied: list[str]
+) -> None:
+    bare = {"name": "bare", "agent": "rag", "options": {"top_k": 0}}
+    arms = [*({"name": one, "agent": one} for one in ("rag", "graph", "direct")), bare]
+    experiment = parse_experiment({"name": "x", "pack": "liita", "arms": arms, **changes})
+    said = list(denied_arms(plan_run(experiment)))
+    assert [line.partition(":")[0] for line in said] == [f"arm {one}" for one in denied]
