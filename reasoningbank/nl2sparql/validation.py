@@ -21,7 +21,7 @@ from rdflib.term import Literal as Text
 from reasoningbank.corpus import FederatedEndpoint, Pack, open_endpoint
 from reasoningbank.errors import QueryError
 from reasoningbank.findings import Finding
-from reasoningbank.nl2sparql.detection import PatternDetector
+from reasoningbank.nl2sparql.detection import detector_of, value_detector_of
 from reasoningbank.nl2sparql.hints import (
     DEFAULT_PACK,
     Constraints,
@@ -443,14 +443,6 @@ def _turned(
             yield Finding("reversed-direction", what, hint=rule.hint, fields={"property": name})
 
 
-@once_a_pack
-def _detectors(pack: Pack) -> tuple[PatternDetector, PatternDetector]:
-    """Return what finds the patterns, and the values, that a question names."""
-    patterns = load_patterns(pack)
-    values = {"patterns": patterns.values, "values": ()}
-    return PatternDetector(patterns), PatternDetector(patterns.model_copy(update=values))
-
-
 def _missing(
     question: str, prepared: PreparedQuery, pack: Pack, structure: Structure
 ) -> Iterator[Finding]:
@@ -459,10 +451,8 @@ def _missing(
     if seen is None:
         return
     patterns = load_patterns(pack)
-    detector, values = _detectors(pack)
-    because = {
-        one.pattern: one.because for one in (*detector.detect(question), *values.detect(question))
-    }
+    found = (*detector_of(pack).detect(question), *value_detector_of(pack).detect(question))
+    because = {one.pattern: one.because for one in found}
     for one in (*patterns.patterns, *patterns.values):
         is_value = one in patterns.values
         words = list(because.get(one.name, ()))
@@ -497,7 +487,7 @@ def _unnamed(question: str, sparql: str, pack: Pack) -> Iterator[Finding]:
     if missing:
         shown = _shown(missing)
         texts = [one.text.strip() for one in missing]
-        values = [d.pattern for text in texts for d in _detectors(pack)[1].detect(text)]
+        values = [d.pattern for text in texts for d in value_detector_of(pack).detect(text)]
         ends = [f"{text[1:]}$" for text in texts if text.startswith("-")]
         ends += [f"^{text[:-1]}" for text in texts if text.endswith("-")]
         quoted = _shown(one for one in named if one.kind == "quoted")
@@ -523,7 +513,7 @@ def _is_named(said: str, text: str, sparql: str, pack: Pack) -> bool:
         if words and all(word.isalpha() and stem(word, language) in written for word in words):
             return True
     seen = seen_in(sparql)
-    values = {one.pattern for one in _detectors(pack)[1].detect(plain)}
+    values = {one.pattern for one in value_detector_of(pack).detect(plain)}
     return seen is not None and any(
         one.name in values and is_shown(one, seen) for one in load_patterns(pack).values
     )

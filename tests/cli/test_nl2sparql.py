@@ -93,7 +93,9 @@ def test_the_pipeline_translates(nl2sparql: Run, replies: Any, forest: Pack) -> 
 def test_the_pipeline_is_shown_a_memorys_items(
     nl2sparql: Run, replies: Any, forest: Pack, tmp_path: Path
 ) -> None:
-    item = MemoryItem(title="Heights", description="heights of trees", content="Heights are metres")
+    item = MemoryItem(
+        title="Heights", description="heights of trees", content="Heights are metres", src="success"
+    )
     (tmp_path / "items.jsonl").write_text(json.dumps(item.to_json()) + "\n")
     replies({"sparql": QUERY})
     words = ("--memory", "items.jsonl", "--json", "--stream", "--pack", forest.root)
