@@ -245,5 +245,5 @@ def test_packs_questions_can_be_evaluated_in_both_languages() -> None:
     found = questions_of(pack, {"sample": 4})
     assert {language: len(ids) for language, ids in found.items()} == {"it": 4, "en": 4}
     assert set(found["it"]) == set(found["en"])
-    emotions = questions_of(pack, {"complexity": ["simple"]}, "it", ["emotion"])
+    emotions = questions_of(pack, {"complexity": ["complex"]}, "it", ["emotion"])
     assert 0 < len(emotions["it"]) < len(questions_of(pack, {}, "it", ["EMOTION"])["it"]) < 125

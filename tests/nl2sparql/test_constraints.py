@@ -31,6 +31,14 @@ def test_rules_of_the_patterns_and_the_rule_for_several_entries(woods: Pack) -> 
     assert titles("NEIGHBOUR", "HEIGHT") == ["several entries", "Heights", "Neighbours"]
 
 
+def test_a_name_of_several_patterns_and_an_unknown_one() -> None:
+    found = get_constraints_for_patterns(["SEMANTIC_RELATION"])
+    assert {name for rule in found for name in rule.patterns} >= {"HYPERNYM", "MERONYM", "SYNONYM"}
+    with pytest.raises(UsageError) as caught:
+        get_constraints_for_patterns(["SEMANTICS"])
+    assert caught.value.code == "unknown-pattern"
+
+
 def test_a_prompt_begins_alike_and_has_what_its_patterns_need(woods: Pack) -> None:
     base = build_constraints([], woods)
     assert base.startswith("Write one query.\nPrefixes that are declared for you: w:")

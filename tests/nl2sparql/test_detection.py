@@ -14,10 +14,12 @@ from reasoningbank.errors import UsageError
 from reasoningbank.nl2sparql import (
     PatternDetector,
     examples_of,
+    load_examples,
     load_patterns,
     pattern_report,
     patterns_of_query,
 )
+from reasoningbank.nl2sparql.detection import detector_of
 from reasoningbank.nl2sparql.words import (
     content_words,
     folded,
@@ -28,6 +30,7 @@ from reasoningbank.nl2sparql.words import (
     stem,
     stream,
 )
+from reasoningbank.sparql import prepare
 
 from .conftest import changed
 
@@ -217,6 +220,56 @@ def test_patterns_by_name(woods: Pack) -> None:
     assert patterns.known(["count", "nothing", "Height"]) == ("HEIGHT", "COUNT")
     with pytest.raises(UsageError, match="choose HEIGHT"):
         patterns.named("WIDTH")
+
+
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        ("Quali lemmi esprimono 'tristezza'?", {"EMOTION"}),
+        ("Which words evoke 'joy'?", {"EMOTION"}),
+        ('Definizioni di "gioia" e "tristezza"', {"SENSE_DEFINITION"}),
+        ('Traduzioni di "gioia"', {"TRANSLATION"}),
+        ('Sinonimi di "casa"', {"SYNONYM"}),
+        ('Which words have a similar meaning to "casa"?', {"SYNONYM"}),
+        ('Qual è il contrario di "bello"?', {"ANTONYM"}),
+        ('Antonyms of "bello"', {"ANTONYM"}),
+        ("Al contrario, quali emozioni ci sono?", {"EMOTION"}),
+        ('Le forme flesse di "andare"', {"INFLECTION"}),
+        ('What is the plural of "uomo"?', {"INFLECTION"}),
+    ],
+)
+def test_quoted_words_and_relations_of_liita(question: str, expected: set[str]) -> None:
+    assert names(detector_of(load_pack("liita")), question) == expected
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ('{ ?a ontolex:writtenRep ?w FILTER(REGEX(?w, "a$")) }', {"MORPHO_REGEX"}),
+        ('{ ?a skos:definition ?w FILTER(REGEX(?w, "a$")) }', {"SENSE_DEFINITION"}),
+        ('{ ?a rdfs:label "cane" ; lexinfo:hyponym ?b }', {"HYPERNYM"}),
+        ('{ ?a lexinfo:hyponym ?b . ?b rdfs:label "cane" }', {"HYPONYM"}),
+        ('{ ?b lexinfo:hypernym ?a . ?b rdfs:label "cane" }', {"HYPONYM"}),
+        ("{ GRAPH ?g { ?a lila:hasPOS ?b } }", {"META_GRAPH", "POS"}),
+        ("{ ?a lexinfo:antonym ?b }", {"ANTONYM"}),
+        ("{ ?a lexinfo:approximateSynonym ?b }", {"SYNONYM"}),
+        ("{ ?a lila:hasInflectionType ?b }", {"INFLECTION"}),
+    ],
+)
+def test_untagged_queries_of_liita_show_their_patterns(query: str, expected: set[str]) -> None:
+    pack = load_pack("liita")
+    text = prepare(f"SELECT * {query}", prefixes=pack.prefixes).text
+    assert set(patterns_of_query(text, load_patterns(pack))) == expected
+
+
+def test_patterns_are_read_off_liitas_golds() -> None:
+    patterns = load_patterns("liita")
+    report = pattern_report(
+        (patterns_of_query(one.sparql, patterns), one.patterns)
+        for one in load_examples(load_pack("liita"))
+    )
+    assert report.micro.precision >= 0.95
+    assert report.micro.recall >= 0.93
 
 
 def test_signs_of_queries(woods: Pack) -> None:
