@@ -15,7 +15,7 @@ from reasoningbank.errors import EndpointError, QueryError, UsageError
 from reasoningbank.findings import Finding
 from reasoningbank.schema.causes import explain_failure, explain_rest
 from reasoningbank.schema.lint import MOST_FINDINGS, as_lines, in_own_words, lint, unbound_columns
-from reasoningbank.schema.lookups import Lookups
+from reasoningbank.schema.lookups import Lookups, write
 from reasoningbank.schema.names import (
     local_name,
     namespace_of,
@@ -26,6 +26,7 @@ from reasoningbank.schema.names import (
 )
 from reasoningbank.schema.profile import side_client
 from reasoningbank.schema.schema import Schema
+from reasoningbank.schema.structure import is_datatype
 from reasoningbank.schema.unknown import find_unknown
 from reasoningbank.sparql import (
     BooleanResult,
@@ -37,8 +38,8 @@ from reasoningbank.sparql import (
 )
 from reasoningbank.sparql.probing import MOST_PROBES, MOST_SECONDS, Prober, Unit, find_failures
 from reasoningbank.sparql.syntax import MOST_CHARS as LONGEST_QUERY
-from reasoningbank.sparql.terms import RDF_TYPE, absolute
-from reasoningbank.sparql.tokens import tokenize
+from reasoningbank.sparql.terms import RDF_TYPE, absolute, full
+from reasoningbank.sparql.tokens import Token, closing, prologue, tokenize
 from reasoningbank.sparql.tree import QueryTree, TriplePattern, read_query
 
 #: Seconds one probe may take.
@@ -139,19 +140,24 @@ def explain_error(
     if len(query) > LONGEST_QUERY:
         return []
     tokens = tokenize(query)
-    declared = {
-        name.text[:-1]: space.text[1:-1]
-        for word, name, space in zip(tokens, tokens[1:], tokens[2:], strict=False)
-        if word.is_word("PREFIX") and name.kind == "name" and space.kind == "iri"
-    }
+    declared, start = prologue(tokens)
+    tokens = _outside_services(tokens[start:])
     names = [
         (before, token, after)
         for before, token, after in zip(tokens, tokens[1:], [*tokens[2:], None], strict=False)
-        if token.kind == "name" and not token.text.endswith(":") and not before.is_word("PREFIX")
+        if token.kind == "name" and not token.text.endswith(":")
     ]
     if error.code == "unknown-prefix":
-        written = [token.text for _, token, _ in names]
-        return _for_prefix(error.fields["prefix"], written, schema, namespaces)
+        prefix = error.fields["prefix"]
+        for before, token, _ in names:
+            leads_to = schema.objects_of(absolute(before.text, {**namespaces, **declared}) or "")
+            texts = bool(leads_to) and all(map(is_datatype, leads_to))
+            if texts and token.text.startswith(prefix + ":"):
+                fields = {"pattern": f"{before.text} {token.text}", "predicate": before.text}
+                what = f"{before.text} leads to texts"
+                instead = full(Literal(token.text))
+                return [write("resource-for-text", what, f"{before.text} {instead}", fields)]
+        return _for_prefix(prefix, [token.text for _, token, _ in names], schema, namespaces)
     found = [
         Finding(
             "wrong-prefix",
@@ -171,6 +177,21 @@ def explain_error(
         ]
         found += _unknown_in_text(written, {**declared, **namespaces}, schema, namespaces)
     return found
+
+
+def _outside_services(tokens: Sequence[Token]) -> list[Token]:
+    """Return the tokens that are not in the pattern of a SERVICE: other names exist there."""
+    kept: list[Token] = []
+    at = 0
+    while at < len(tokens):
+        kept.append(tokens[at])
+        opening = at + 1
+        if tokens[at].is_word("SERVICE"):
+            found = (n for n in range(at, min(at + 4, len(tokens))) if tokens[n].text == "{")
+            opening = next(found, at)
+            opening = closing(tokens, opening) if opening > at else at + 1
+        at = opening
+    return kept
 
 
 def _for_prefix(

@@ -11,7 +11,7 @@ from reasoningbank.findings import Finding
 from reasoningbank.schema.lookups import Lookups, Typed, read_literal, variants, write
 from reasoningbank.schema.names import is_label, nearest_names
 from reasoningbank.sparql import Term
-from reasoningbank.sparql.probing import Failure, Unit, is_generated
+from reasoningbank.sparql.probing import Failure, Unit, is_generated, joined
 from reasoningbank.sparql.probing import as_written as written_text
 from reasoningbank.sparql.terms import RDF_TYPE, absolute
 from reasoningbank.sparql.tokens import variables_in
@@ -51,6 +51,11 @@ class Joins:
             what = f"{text} matches, but not for any {called} of the patterns before it"
             return Finding("misfit", what, fields=fields)
         first, second = self._typed(here), self._typed(there)
+        meant = self.look.meant(name, joined(before), there.value, here.value)
+        if meant is not None and unit.kind in ("values", "bind"):
+            code, instead = meant
+            what = f"{text} does not fit the patterns before it: {called} is {first} there"
+            return write(code, what, f"{instead} in place of {second}", fields, instead)
         what = f"{called} does not fit {text}: before it, it is {first}, there {second}"
         return Finding("misfit", what, fields={**fields, "here": first, "there": second})
 
@@ -124,12 +129,12 @@ class Joins:
         return bool(resource) and predicate != RDF_TYPE and pattern.predicate[:1] not in "?$"
 
     def _matches(self, *units: Unit | str) -> bool | None:
-        return self.look.prober.ask(self.failure.body(*units))
+        return self.look.ask(joined(units))
 
     def _values(self, pattern: TriplePattern, most: int, head: str = "") -> list[Term | None]:
         """Return what takes the place of a pattern's object where the rest holds."""
         open_pattern = f"{pattern.subject} {pattern.predicate} ?value ."
-        body = self.failure.body(*self.failure.before, open_pattern)
+        body = joined((*self.failure.before, open_pattern))
         return self.look.column("value", head + body, most)
 
     def _as_in_data(self, pattern: TriplePattern, values: list[Term | None]) -> str:
@@ -187,16 +192,17 @@ class Joins:
         before = self.failure.before
         if end[:1] not in "?$" or not any(end[1:] in unit.variables for unit in before):
             return []
-        few = f"{{ SELECT DISTINCT {end} {{ {self.failure.body(*before)} }} LIMIT {_JOINED} }}"
-        body = f"{few} {self.failure.body(link)}"
-        return [self.look.show(one) for one in self.look.column("link", body, 3, distinct=True)]
+        few = f"{{ SELECT DISTINCT {end} {{ {joined(before)} }} LIMIT {_JOINED} }} {link}"
+        return [self.look.show(one) for one in self.look.column("link", few, 3, distinct=True)]
 
     # -- samples and names --------------------------------------------------------------------
 
     def _lacking(self, called: str, here: Typed, pattern: TriplePattern) -> Finding | None:
         """Return what the class of the values so far has instead of a property it lacks."""
         predicate, schema = self.look.name(pattern.predicate), self.look.schema
-        if not isinstance(here.kind, NamedNode) or predicate is None:
+        # The schema describes the endpoint itself, not that of a SERVICE.
+        elsewhere = self.look.there.context != "%s"
+        if elsewhere or not isinstance(here.kind, NamedNode) or predicate is None:
             return None
         has = schema.properties_of(here.kind.value)
         if not has or predicate in has:
@@ -213,8 +219,8 @@ class Joins:
         )
 
     def _sample(self, name: str, *units: Unit) -> Typed | None:
-        body = f"{self.failure.body(*units)} OPTIONAL {{ ?{name} a ?class }}"
-        rows = self.look.prober.rows([name, "class"], body)
+        body = f"{joined(units)} OPTIONAL {{ ?{name} a ?class }}"
+        rows = self.look.rows([name, "class"], body)
         return Typed(*rows[0]) if rows and rows[0][0] is not None else None
 
     def _typed(self, sample: Typed) -> str:

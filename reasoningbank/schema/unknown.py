@@ -111,7 +111,9 @@ def _resources(unknown: Sequence[UsedName], look: Lookups) -> dict[str, Finding]
     found: dict[str, Finding] = {}
     for name in asked:
         fields = name.fields()
-        if name.iri in kinds:
+        if (classified := look.classified(name.written, name.pattern.subject)) is not None:
+            found[name.iri] = classified
+        elif name.iri in kinds:
             kind = look.show(kinds[name.iri])
             what = f"{name.written} is not a class but a {kind}"
             hint = f"write it in place of {name.pattern.subject}"
