@@ -146,7 +146,7 @@ def _of_service(
 ) -> Finding | None:
     """Return that another service lacks a property, and which of its own are near."""
     predicate = look.name(pattern.predicate)
-    if look.there.context == "%s" or predicate is None or look.ask(f"?s {iri(predicate)} ?o"):
+    if not look.service or predicate is None or look.ask(f"?s {iri(predicate)} ?o"):
         return None
     some = f"{{ SELECT ?link {{ ?s ?link ?o }} LIMIT {_SERVICE_TRIPLES} }}"
     links = look.column("link", some, _PROPERTIES, distinct=True)
@@ -162,7 +162,7 @@ def _of_service(
         fields={
             "name": pattern.predicate,
             "role": "property",
-            "service": look.place.split()[-1],
+            "service": look.service.split()[-1],
             "replacements": offered if near else [],
         },
     )
@@ -189,10 +189,10 @@ def _filter(look: Lookups, failure: Failure) -> Finding:
     fields["variable"] = used[0]
     values = look.column(used[0], body)
     if values and values[0] is not None:
-        fields["sample"] = look.literal(values[0])
+        fields["sample"] = look.show(values[0])
         for term in _compared(look, failure.unit.shown, condition):
             if meant := look.meant(used[0], body, term, values[0]):
-                wanted = f"{meant[1]} in place of {look.literal(term)}"
+                wanted = f"{meant[1]} in place of {look.show(term)}"
                 return write(meant[0], removes, wanted, fields, meant[1])
     fixed = None if condition is None else _fixed(look, condition, body, text, fields)
     if fixed is not None or "sample" not in fields:
@@ -238,7 +238,7 @@ def _fixed(
         if rows is None:
             return None
         if rows:
-            instead, sample = f"FILTER({fixed})", look.literal(rows[0][0])
+            instead, sample = f"FILTER({fixed})", look.show(rows[0][0])
             hint = f"write {instead}, which finds {sample}"
             found = {**fields, "instead": instead, "sample": sample}
             return Finding(code, what, hint=hint, fields=found)

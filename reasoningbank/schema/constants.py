@@ -9,7 +9,7 @@ from typing import Any
 from pyoxigraph import BlankNode, Literal, NamedNode
 
 from reasoningbank.findings import Finding
-from reasoningbank.schema.lookups import Lookups, is_number, read_literal, variants, write
+from reasoningbank.schema.lookups import NUMBER, Lookups, read_literal, variants, write
 from reasoningbank.schema.names import local_name, namespace_of
 from reasoningbank.sparql import Term, full, iri
 from reasoningbank.sparql.probing import Failure
@@ -53,7 +53,7 @@ class Constants:
         if not values or not all(isinstance(value, Literal) for value in values):
             return None
         fields = {"pattern": str(self.pattern), "predicate": predicate, "value": written}
-        fields["sample"] = look.literal(values[0])
+        fields["sample"] = look.show(values[0])
         what = f"nothing has {predicate} {written}: its values are literals"
         meant = look.meant("value", self._open, NamedNode(resource), values[0])
         if meant is None:
@@ -78,7 +78,7 @@ class Constants:
         given = f"VALUES ?value {{ {' '.join(forms)} }}"
         exact = self._values(f"{given} {self._open}")
         if exact:
-            instead = f"{predicate} {look.literal(exact[0])}"
+            instead = f"{predicate} {look.show(exact[0])}"
             what = f"{predicate} {object_} matches nothing"
             return write("value-form", what, instead, fields)
         what = f"no {predicate} is {object_}"
@@ -90,12 +90,12 @@ class Constants:
             rows = look.rows(["link", "value"], body)
             if rows:
                 link, value = rows[0]
-                step = f"{subject} {predicate}/{look.show(link)} {look.literal(value)}"
+                step = f"{subject} {predicate}/{look.show(link)} {look.show(value)}"
                 return write("missing-step", what, written_text(step), fields)
         named = None if " " in text.strip() else self._resource(text, resources, what, fields)
         if named is not None:
             return named
-        owner = None if is_number(text) else look.there.owner(forms)
+        owner = None if NUMBER.fullmatch(text) else look.there.owner(forms)
         hint = ""
         if owner is not None:
             fields |= owner.fields()
@@ -107,10 +107,10 @@ class Constants:
             offer = f"try {similar}" if similar else f"such as {fields['sample']}"
             hint = f"its values are resources, {offer}"
         elif (near := self._nearest(text)) is not None:
-            fields["replacements"] = [look.literal(near)]
-            hint = f"the nearest is {look.literal(near)}"
+            fields["replacements"] = [look.show(near)]
+            hint = f"the nearest is {look.show(near)}"
         elif values := self._values(self._open, _SAMPLE):
-            fields["sample"] = look.literal(values[0])
+            fields["sample"] = look.show(values[0])
             hint = f"its values are such as {fields['sample']}"
         return Finding("unknown-value", what, hint=hint, fields=fields)
 
@@ -121,9 +121,9 @@ class Constants:
         look, schema, place = self.look.there, self.look.schema, ""
         listed = look.resources(text)
         values = f"VALUES ?value {{ {listed} }}"
-        if resources and (exact := self._values(f"{values} {self._open}")):
+        if listed and resources and (exact := self._values(f"{values} {self._open}")):
             found, place = exact[0], self.pattern.object
-            kind = next(iter(look.column("class", f"{look.literal(found)} a ?class")), None)
+            kind = next(iter(look.column("class", f"{look.show(found)} a ?class")), None)
         elif rows := listed and look.rows(["value", "class"], f"{values} ?value a ?class"):
             found, kind = rows[0]
             predicate = self.look.name(self.pattern.predicate) or ""

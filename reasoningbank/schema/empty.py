@@ -23,6 +23,7 @@ from reasoningbank.schema.names import (
     nearest_prefixes,
     shown,
     words,
+    wrong_prefixes,
 )
 from reasoningbank.schema.profile import side_client
 from reasoningbank.schema.schema import Schema
@@ -158,16 +159,7 @@ def explain_error(
                 instead = full(Literal(token.text))
                 return [write("resource-for-text", what, f"{before.text} {instead}", fields)]
         return _for_prefix(prefix, [token.text for _, token, _ in names], schema, namespaces)
-    found = [
-        Finding(
-            "wrong-prefix",
-            f"PREFIX {prefix}: is <{namespaces[prefix]}> here",
-            hint="leave that line out",
-            fields={"prefix": prefix, "declared": space, "known": namespaces[prefix]},
-        )
-        for prefix, space in declared.items()
-        if namespaces.get(prefix, space) != space and space not in namespaces.values()
-    ]
+    found = wrong_prefixes(query, namespaces)
     if schema.complete:
         # At the places of properties and classes, as far as tokens show.
         written = [

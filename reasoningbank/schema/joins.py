@@ -96,7 +96,7 @@ class Joins:
             what = f"{text} does not fit the patterns before it"
             return write("missing-step", what, instead, {**fields, "guess": guess})
         if values:
-            listed = list(dict.fromkeys(map(self.look.literal, values)))
+            listed = list(dict.fromkeys(map(self.look.show, values)))
             subject = self._called(pattern.subject[1:])
             what = f"no {subject} so far has {pattern.predicate} {pattern.object}"
             hint = f"it has {', '.join(listed)}"
@@ -143,7 +143,7 @@ class Joins:
         if text is None:
             return ""
         found = self._values(pattern, 1, f"VALUES ?value {{ {' '.join(variants(text, values))} }} ")
-        return f"{pattern.predicate} {self.look.literal(found[0])}" if found else ""
+        return f"{pattern.predicate} {self.look.show(found[0])}" if found else ""
 
     # -- one more step ----------------------------------------------------------------------
 
@@ -201,8 +201,7 @@ class Joins:
         """Return what the class of the values so far has instead of a property it lacks."""
         predicate, schema = self.look.name(pattern.predicate), self.look.schema
         # The schema describes the endpoint itself, not that of a SERVICE.
-        elsewhere = self.look.there.context != "%s"
-        if elsewhere or not isinstance(here.kind, NamedNode) or predicate is None:
+        if self.look.service or not isinstance(here.kind, NamedNode) or predicate is None:
             return None
         has = schema.properties_of(here.kind.value)
         if not has or predicate in has:
@@ -225,7 +224,7 @@ class Joins:
 
     def _typed(self, sample: Typed) -> str:
         kind = f" (a {self.look.show(sample.kind)})" if sample.kind is not None else ""
-        return f"{self.look.literal(sample.value)}{kind}"
+        return f"{self.look.show(sample.value)}{kind}"
 
     def _unused(self) -> str:
         """Return a variable that the query does not use."""

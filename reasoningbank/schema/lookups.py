@@ -14,7 +14,7 @@ from pyoxigraph import BlankNode, Literal, NamedNode
 from reasoningbank.findings import Finding
 from reasoningbank.schema.names import is_label, local_name
 from reasoningbank.schema.schema import Schema
-from reasoningbank.sparql import STANDARD_PREFIXES, Term, compact, full, iri, values
+from reasoningbank.sparql import STANDARD_PREFIXES, Term, full, iri, values
 from reasoningbank.sparql.probing import Prober
 from reasoningbank.sparql.terms import absolute, written
 from reasoningbank.sparql.tokens import tokenize
@@ -29,7 +29,7 @@ _SUBCLASS = iri(STANDARD_PREFIXES["rdfs"] + "subClassOf")
 _XSD = "http://www.w3.org/2001/XMLSchema#"
 _NUMBERS = ("integer", "int", "decimal", "double", "float")
 _INTEGER = re.compile(r"[+-]?\d+")
-_REAL = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 _SEARCHES = ("CONTAINS", "STRSTARTS", "STRENDS", "REGEX")
 _OPERATORS = ("&&", "||", "!", "!=", "<", ">", "<=", ">=")
 
@@ -72,16 +72,20 @@ class Lookups:
     context: str = "%s"
 
     @property
+    def service(self) -> str:
+        """The SERVICE that answers the part; empty for the endpoint itself."""
+        found = _SERVICE.search(self.context)
+        return found[0] if found else ""
+
+    @property
     def there(self) -> Lookups:
         """The same at the endpoint that answers the part, outside of its GRAPH."""
-        service = _SERVICE.search(self.context)
-        return replace(self, context=f"{service[0]} {{ %s }}" if service else "%s")
+        return replace(self, context=f"{self.service} {{ %s }}" if self.service else "%s")
 
     @property
     def place(self) -> str:
         """The endpoint that answers the part, in words."""
-        service = _SERVICE.search(self.context)
-        return f"in {service[0]}" if service else "here"
+        return f"in {self.service}" if self.service else "here"
 
     def name(self, written: str) -> str | None:
         """Return the IRI that the query means by a text; None for other terms."""
@@ -141,7 +145,7 @@ class Lookups:
         else:
             return None
         found = forms and self.column(name, f"{body} VALUES ?{name} {{ {forms} }}")
-        return (code, self.literal(found[0])) if found else None
+        return (code, self.show(found[0])) if found else None
 
     def classified(self, written: str, subject: str) -> Finding | None:
         """Return how to reach what a class has in place of instances: its subclasses."""
@@ -181,7 +185,7 @@ class Lookups:
             rows, key=lambda row: not isinstance(row[1], NamedNode) or not is_label(row[1].value)
         )
         name = "" if isinstance(resource, BlankNode) else self.show(resource)
-        return Owner(self.literal(value), self.show(property_), name)
+        return Owner(self.show(value), self.show(property_), name)
 
     def namesake(self, missing: str) -> Owner | None:
         """Return what has the local name of a missing IRI as a text."""
@@ -201,23 +205,14 @@ class Lookups:
         )
 
     def show(self, term: Term | str | None) -> str:
-        """Return a term as an agent reads it."""
-        node = NamedNode(term) if isinstance(term, str) else term
-        return str(compact(node, self.namespaces, _SHOWN_CHARS))
-
-    def literal(self, term: Term | None) -> str:
         """Return a term as a query writes it."""
-        return "" if term is None else written(term, self.namespaces, _SHOWN_CHARS)
+        node = NamedNode(term) if isinstance(term, str) else term
+        return "" if node is None else written(node, self.namespaces, _SHOWN_CHARS)
 
 
 def write(code: str, what: str, hint: str, fields: Mapping[str, Any], instead: str = "") -> Finding:
     """Return a finding that says what to write instead: the whole hint by default."""
     return Finding(code, what, hint=f"write {hint}", fields={**fields, "instead": instead or hint})
-
-
-def is_number(text: str) -> bool:
-    """Return whether a text is a number."""
-    return _REAL.fullmatch(text) is not None
 
 
 def read_literal(written: str) -> str | None:
@@ -245,7 +240,7 @@ def variants(text: str, seen: Iterable[Term | None] = ()) -> list[str]:
     for case in (text, text.capitalize(), text.lower(), text.upper(), text.title()):
         found += [Literal(case), *(Literal(case, language=tag) for tag in languages)]
     found += [Literal(text, datatype=t.datatype) for t in known if not t.language]
-    if is_number(text):
+    if NUMBER.fullmatch(text):
         types = _NUMBERS if _INTEGER.fullmatch(text) else _NUMBERS[2:]
         found += [Literal(text, datatype=NamedNode(_XSD + name)) for name in types]
     return list(dict.fromkeys(map(full, found)))
