@@ -140,9 +140,9 @@ def explain_error(
     """
     if len(query) > LONGEST_QUERY:
         return []
-    tokens = tokenize(query)
-    declared, start = prologue(tokens)
-    tokens = _outside_services(tokens[start:])
+    every = tokenize(query)
+    declared, start = prologue(every)
+    tokens = _outside_services(every[start:])
     names = [
         (before, token, after)
         for before, token, after in zip(tokens, tokens[1:], [*tokens[2:], None], strict=False)

@@ -237,8 +237,8 @@ class SPARQLClient:
             result = self._table(prepared.limited(most), most, timeout)
             return replace(result, truncated=result.truncated or result.n_rows >= most)
         # Virtuoso sends its own limit with every result that reaches it, also if LIMIT is the same.
-        most, asked = reply.headers.get("X-SPARQL-MaxRows") or "", prepared.limit
-        cut = most.isdigit() and result.n_rows >= int(most)
+        engine_most, asked = reply.headers.get("X-SPARQL-MaxRows") or "", prepared.limit
+        cut = engine_most.isdigit() and result.n_rows >= int(engine_most)
         cut = _is_partial(reply) or (cut and (asked is None or asked > result.n_rows))
         return replace(result, truncated=result.truncated or cut)
 

@@ -48,10 +48,12 @@ class EntityMention:
     Attributes:
         words: The words, as in the question.
         name: The resource as a query may write it; several, if the words name each of them.
+        classes: Its classes, as IRIs.
     """
 
     words: str
     name: str
+    classes: tuple[str, ...] = ()
 
 
 class EntityLinker:
@@ -91,6 +93,10 @@ class EntityLinker:
             if whole:
                 self._known[question] = known
         return known
+
+    def kinds(self, question: str) -> frozenset[str]:
+        """Return the classes of the resources that a question names, as IRIs."""
+        return frozenset(of for mention in self.mentions(question) for of in mention.classes)
 
     def annotated(self, question: str) -> str:
         """Return a question with the names of its resources written after their words."""
@@ -136,14 +142,18 @@ class EntityLinker:
             return []
         candidates = list(spelled)[:MOST_CANDIDATES]
         rows = self._rows(
-            f"""SELECT DISTINCT ?x WHERE {{
-                VALUES ?x {{ {" ".join(f"<{iri}>" for iri in candidates)} }} ?x ?p ?o }}"""
+            f"""SELECT DISTINCT ?x ?class WHERE {{
+                VALUES ?x {{ {" ".join(f"<{iri}>" for iri in candidates)} }}
+                ?x ?p ?o . OPTIONAL {{ ?x a ?class }} }}"""
         )
-        return [
-            EntityMention(spelled[x.value], written(x, self._namespaces))
-            for (x,) in rows
+        classes: dict[NamedNode, list[str]] = {}
+        for x, of in rows:
             # An engine may spell an IRI differently in its answer.
-            if isinstance(x, NamedNode) and x.value in spelled
+            if isinstance(x, NamedNode) and x.value in spelled:
+                classes.setdefault(x, []).extend([of.value] if isinstance(of, NamedNode) else [])
+        return [
+            EntityMention(spelled[x.value], written(x, self._namespaces), tuple(of))
+            for x, of in classes.items()
         ]
 
     def _names(self, question: str) -> list[EntityMention]:
@@ -158,18 +168,21 @@ class EntityLinker:
                 VALUES ?name {{ {" ".join(names)} }}
                 ?x ?p ?name ; a ?class }} GROUP BY ?name ?p ?class"""
         )
-        named: dict[str, set[str]] = {}
-        for name, p, _, n, one in rows:
+        named: dict[str, dict[str, dict[str, None]]] = {}
+        for name, p, of, n, one in rows:
             if not (isinstance(name, Literal) and isinstance(p, NamedNode)):
                 continue
             # A name that several resources have identifies no single one.
             if not (isinstance(n, Literal) and int(n.value) == 1 and isinstance(one, NamedNode)):
                 continue
             if name.value in spelled and (p.value in self._labels or _NAMING.search(p.value)):
-                resources = named.setdefault(spelled[name.value], set())
-                resources.add(written(one, self._namespaces))
+                resources = named.setdefault(spelled[name.value], {})
+                classes = resources.setdefault(written(one, self._namespaces), {})
+                classes |= {of.value: None} if isinstance(of, NamedNode) else {}
         return [
-            EntityMention(words, ", ".join(sorted(found)))
+            EntityMention(
+                words, ", ".join(sorted(found)), tuple(c for of in found.values() for c in of)
+            )
             for words, found in named.items()
             if len(found) <= MOST_MEANT
         ]

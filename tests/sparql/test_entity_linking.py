@@ -71,10 +71,10 @@ def test_what_is_named_is_written_behind_its_words(
     assert linker.annotated(question) == linked
 
 
-def test_a_mention_is_words_and_a_name(linker: EntityLinker) -> None:
+def test_a_mention_tells_its_class(linker: EntityLinker) -> None:
     assert linker.mentions("Is P10636 human?") == (
-        EntityMention("P10636", "e:P10636"),
-        EntityMention("human", "e:human"),
+        EntityMention("P10636", "e:P10636", ("http://e/Protein",)),
+        EntityMention("human", "e:human", ("http://e/Taxon",)),
     )
 
 
@@ -111,7 +111,7 @@ def test_what_is_found_is_kept_and_what_failed_is_asked_again(linker: EntityLink
         assert whole == "Is P10636 (e:P10636) human (e:human)?"
         assert client.asked == 6
         assert again.annotated(question) == whole
-
+        assert again.kinds(question) == {"http://e/Protein", "http://e/Taxon"}
         assert client.asked == 6
 
 
