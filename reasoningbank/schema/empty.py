@@ -57,10 +57,7 @@ def probe_run(config: EndpointConfig) -> Callable[[str], Result]:
 def is_empty(result: Result, prepared: PreparedQuery | None = None) -> bool:
     """Return whether a result holds nothing: no rows, no triples, ASK false, or only zero counts.
 
-    Args:
-        result: The result.
-        prepared: Its query. Without it, or if rdflib cannot parse it, a lone 0 is a value and not
-            a zero count.
+    Without its query, or if rdflib did not parse that, a lone 0 is a value and not a zero count.
     """
     if isinstance(result, BooleanResult):
         return not result.value
@@ -90,18 +87,10 @@ def explain_empty(
     *,
     namespaces: Mapping[str, str],
 ) -> list[Finding]:
-    """Return why a query returned nothing.
+    """Return why a query returned nothing, the most useful finding first; empty if unknown.
 
-    Args:
-        prepared: The query.
-        schema: The endpoint's schema.
-        run: Sends a query to the same endpoint; see `probe_run`. At most 16 are sent, and none
-            after 8 s.
-        namespaces: Prefix → namespace, for the names in the findings.
-
-    Returns:
-        Findings, the most useful first; empty if nothing was found out. Their codes are listed
-        in `reasoningbank.schema`.
+    `run` sends a query to the same endpoint (see `probe_run`): at most 16, and none after 8 s.
+    `namespaces`, by prefix, are for the names in the findings.
     """
     findings = unbound_columns(prepared)
     try:
@@ -258,14 +247,8 @@ def explain_query(
 ) -> list[Finding]:
     """Return what is known to be wrong with a query; empty if nothing is.
 
-    No gold is read: names are compared with the schema, and the endpoint is asked which pattern
-    of a query without rows fails first.
-
-    Args:
-        query: The query.
-        client: Prepares it; its endpoint is asked over connections of their own.
-        schema: The endpoint's schema; without one nothing is known.
-        empty: Whether the query ran and returned nothing.
+    No gold is read: names are compared with the schema (nothing is known without one), and the
+    client's endpoint is asked which pattern of a query that ran and was `empty` fails first.
     """
     if schema is None:
         return []
@@ -286,10 +269,5 @@ def explain_query(
 def explainer(
     client: SPARQLClient, schema: Schema | None
 ) -> Callable[[str, bool], tuple[str, ...]]:
-    """Return a function of a query, and whether it returned nothing, that explains it in lines.
-
-    Args:
-        client: See `explain_query`.
-        schema: See `explain_query`.
-    """
+    """Return a function of a query, and whether it returned nothing, that explains it in lines."""
     return lambda query, empty: as_lines(explain_query(query, client, schema, empty=empty))

@@ -51,26 +51,19 @@ STATISTICS_TIMEOUT_S = 20.0
 
 @dataclass(frozen=True)
 class NamedTerm:
-    """A class or property.
-
-    Attributes:
-        iri: Its IRI.
-        label: Its human-readable name; empty if unknown.
-        comment: Its description; empty if unknown.
-        domain: Of a property: the classes whose instances have it.
-        range: Of a property: the classes or datatypes of its values.
-        parents: Of a class: its direct superclasses.
-        count: Instances of the class, or triples with the property; None if unknown.
-        in_data: Whether statistics or a sample saw it in the data.
-    """
+    """A class or property; what is unknown is empty or None."""
 
     iri: str
     label: str = ""
     comment: str = ""
+    #: Of a property: the classes whose instances have it, and those or the datatypes of its values.
     domain: tuple[str, ...] = ()
     range: tuple[str, ...] = ()
+    #: Of a class: its direct superclasses.
     parents: tuple[str, ...] = ()
+    #: Instances of the class, or triples with the property.
     count: int | None = None
+    #: Whether statistics or a sample saw it in the data.
     in_data: bool = False
 
 

@@ -23,29 +23,22 @@ _WHOLE = re.compile(r"\^([^\W\d_](?:[^\W_]|[ '-])*)\$")
 
 @dataclass(frozen=True)
 class Statement:
-    """One triple pattern, or one step of a path.
-
-    Attributes:
-        subject: Term; blank nodes and inner variables of paths are variables.
-        predicate: An IRI, or a variable.
-        object: Term.
-        graph: The name of the innermost GRAPH; None outside.
-        service: The name of the innermost SERVICE; None outside.
-        branch: The branches of UNIONs and alternatives that it is in: (which, which side).
-        skippable: Whether it is a step that may be taken zero times (``*``, ``?``).
-        negated: The MINUS and NOT EXISTS that it is in.
-        alone: The subquery that it is in and that returns one row: an aggregate without groups;
-            0 outside.
-    """
+    """One triple pattern, or one step of a path; blank nodes and its inner nodes are variables."""
 
     subject: Identifier
+    #: An IRI, or a variable.
     predicate: Identifier
     object: Identifier
+    #: The names of the innermost GRAPH and SERVICE; None outside.
     graph: Identifier | None = None
     service: Identifier | None = None
+    #: The branches of UNIONs and alternatives that it is in: (which, which side).
     branch: tuple[tuple[int, int], ...] = ()
+    #: Whether it is a step that may be taken zero times (``*``, ``?``).
     skippable: bool = False
+    #: The MINUS and NOT EXISTS that it is in.
     negated: tuple[int, ...] = ()
+    #: The subquery it is in that returns one row (an aggregate without groups); 0 outside.
     alone: int = 0
 
     @property
@@ -61,18 +54,14 @@ class Statement:
 
 @dataclass(frozen=True)
 class Statements:
-    """The statements of a query.
-
-    Attributes:
-        statements: In written order.
-        dataset: The IRIs of FROM and FROM NAMED.
-        texts: Texts that each variable is compared with as a whole, by FILTER, BIND or VALUES.
-        related: Variables that occur together in one expression, or in one VALUES.
-    """
+    """The statements of a query, in written order."""
 
     statements: tuple[Statement, ...] = ()
+    #: The IRIs of FROM and FROM NAMED.
     dataset: tuple[str, ...] = ()
+    #: Texts that each variable is compared with as a whole, by FILTER, BIND or VALUES.
     texts: Mapping[Identifier, Collection[str]] = field(default_factory=dict)
+    #: Variables that occur together in one expression, or in one VALUES.
     related: tuple[frozenset[Identifier], ...] = ()
 
 

@@ -70,10 +70,10 @@ def _head(tokens: Iterable[Token]) -> int:
         elif described and token.kind not in ("iri", "name", "variable", "punct"):
             whole = before is not None and before.kind != "word"
             return at - 1 if whole or token.is_word("WHERE", "FROM") else -1
-        elif token.kind == "other" or token.text in ("}", ";") or at == _HEAD_TOKENS:
-            return -1
-        elif before is not None and before.is_word("PREFIX") and token.kind != "name":
-            return -1
+        else:
+            stray = before is not None and before.is_word("PREFIX") and token.kind != "name"
+            if stray or token.kind == "other" or token.text in ("}", ";") or at == _HEAD_TOKENS:
+                return -1
         before = token
     return at if described else -1
 

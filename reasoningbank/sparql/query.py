@@ -32,7 +32,6 @@ from reasoningbank.sparql.terms import STANDARD_PREFIXES, unescape
 from reasoningbank.sparql.tokens import Edit, apply_edits, closing, origin, position
 from reasoningbank.sparql.tree import Form, Limit, QueryTree, outline
 
-
 #: rdflib takes about a second for as many; longer queries are parsed by Oxigraph alone.
 MOST_TOKENS = 5_000
 
@@ -43,7 +42,6 @@ class PreparedQuery:
 
     Attributes:
         text: The query as sent: the author's text with prefixes, addresses and LIMIT adjusted.
-        form: The query form.
         variables: The columns of a SELECT in order; empty if they cannot be determined.
         services: Addresses of the SERVICE clauses as sent, ``?name`` for a variable one.
         limit: The LIMIT of the outermost level as sent; None if there is none.
@@ -51,8 +49,7 @@ class PreparedQuery:
         limit_note: What was changed about LIMIT, for people.
         parsed: rdflib's query (prologue and algebra), shared and not to be changed; None if only
             Oxigraph can parse it, or it has more than 5,000 tokens.
-        original: The author's text.
-        edits: The edits that turn `original` into `text`.
+        original: The author's text, which `edits` turn into `text`.
     """
 
     text: str

@@ -16,7 +16,7 @@ from typing import Any, Self, cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyoxigraph import BlankNode, NamedNode, QueryResultsFormat, Triple, parse_query_results
+from pyoxigraph import QueryResultsFormat, Triple, parse_query_results
 
 from reasoningbank.cache import DiskCache
 from reasoningbank.sparql.terms import LONG, Term, full, read_term
@@ -63,7 +63,6 @@ class TableResult(_Rows):
     Attributes:
         table: One string column per variable; cells are terms as SPARQL TSV writes them, null
             is unbound. Without columns Arrow counts no rows: see `n_rows`.
-        n_rows: Number of rows.
         truncated: Whether the endpoint had more rows than were read.
         seconds: Wall time of the request, retries included.
         source: Name of the endpoint.
@@ -105,7 +104,7 @@ class GraphResult(_Rows):
 
     def triples(self, start: int = 0, stop: int | None = None) -> list[Triple]:
         """Decode the triples `start` to `stop`, as a slice does; all by default."""
-        return [_triple(*row) for row in self.rows(start, stop)]
+        return [Triple(*cast("Any", row)) for row in self.rows(start, stop)]
 
 
 @dataclass(frozen=True)
@@ -155,14 +154,6 @@ def decode(table: Any, n_rows: int) -> list[tuple[Term | None, ...]]:
         tuple(None if cell is None else read(cell) for cell in row)
         for row in zip(*cells, strict=True)
     ]
-
-
-def _triple(*parts: Term | None) -> Triple:
-    subject, predicate, object_ = parts
-    assert isinstance(subject, NamedNode | BlankNode), "a subject is an IRI or a blank node"
-    assert isinstance(predicate, NamedNode), "a predicate is an IRI"
-    assert object_ is not None, "no part of a triple is unbound"
-    return Triple(subject, predicate, object_)
 
 
 class AnswerCache:
