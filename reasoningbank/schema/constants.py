@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from difflib import SequenceMatcher
-from typing import Any
+from typing import Any, cast
 
 from pyoxigraph import BlankNode, Literal, NamedNode
 
@@ -109,7 +109,7 @@ class Constants:
         elif (near := self._nearest(text)) is not None:
             fields["replacements"] = [look.show(near)]
             hint = f"the nearest is {look.show(near)}"
-        elif values := self._values(self._open, _SAMPLE):
+        elif values:
             fields["sample"] = look.show(values[0])
             hint = f"its values are such as {fields['sample']}"
         return Finding("unknown-value", what, hint=hint, fields=fields)
@@ -123,7 +123,7 @@ class Constants:
         values = f"VALUES ?value {{ {listed} }}"
         if listed and resources and (exact := self._values(f"{values} {self._open}")):
             found, place = exact[0], self.pattern.object
-            kind = next(iter(look.column("class", f"{look.show(found)} a ?class")), None)
+            kind = next(iter(look.column("class", f"{iri(cast(NamedNode, found))} a ?class")), None)
         elif rows := listed and look.rows(["value", "class"], f"{values} ?value a ?class"):
             found, kind = rows[0]
             predicate = self.look.name(self.pattern.predicate) or ""

@@ -51,8 +51,10 @@ class Joins:
             what = f"{text} matches, but not for any {called} of the patterns before it"
             return Finding("misfit", what, fields=fields)
         first, second = self._typed(here), self._typed(there)
-        meant = self.look.meant(name, joined(before), there.value, here.value)
-        if meant is not None and unit.kind in ("values", "bind"):
+        meant = None
+        if unit.kind in ("values", "bind"):
+            meant = self.look.meant(name, joined(before), there.value, here.value)
+        if meant is not None:
             code, instead = meant
             what = f"{text} does not fit the patterns before it: {called} is {first} there"
             return write(code, what, f"{instead} in place of {second}", fields, instead)

@@ -233,7 +233,7 @@ class _Search:
         distinct = {unit.text: unit for unit in reversed((*units_of(self.text, group), *tail))}
         written = list(reversed(distinct.values()))
         # Names are unknown at the endpoint itself, not inside a SERVICE.
-        here = "SERVICE" not in context.upper()
+        here = re.search(r"\bSERVICE\s", context, re.IGNORECASE) is None
         every = [unit for unit in written if not (here and self.hopeless(unit))]
         # A condition on variables of a part left out says nothing about the rest.
         lost = _variables(u for u in written if u not in every) - _variables(
