@@ -11,14 +11,14 @@ from pyoxigraph import Literal, NamedNode
 
 from reasoningbank.findings import Finding
 from reasoningbank.schema.constants import Constants
-from reasoningbank.schema.joins import Joins, short
+from reasoningbank.schema.joins import Joins
 from reasoningbank.schema.lookups import Lookups, TextCondition, read_condition, write
 from reasoningbank.schema.names import nearest_names
 from reasoningbank.schema.schema import Schema
 from reasoningbank.sparql import PreparedQuery, compact, full, iri
 from reasoningbank.sparql.probing import Failure, Unit, joined
 from reasoningbank.sparql.probing import as_written as written_text
-from reasoningbank.sparql.terms import absolute
+from reasoningbank.sparql.terms import absolute, short
 from reasoningbank.sparql.tokens import tokenize, variables_in
 from reasoningbank.sparql.tree import QueryTree, TriplePattern
 

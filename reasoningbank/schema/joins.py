@@ -13,7 +13,7 @@ from reasoningbank.schema.names import is_label, nearest_names
 from reasoningbank.sparql import Term
 from reasoningbank.sparql.probing import Failure, Unit, is_generated, joined
 from reasoningbank.sparql.probing import as_written as written_text
-from reasoningbank.sparql.terms import RDF_TYPE, absolute
+from reasoningbank.sparql.terms import RDF_TYPE, absolute, short
 from reasoningbank.sparql.tokens import variables_in
 from reasoningbank.sparql.tree import TriplePattern
 
@@ -253,9 +253,3 @@ def _turn(unit: Unit, instead: str) -> Finding:
     return write(
         "reversed-direction", f"{pattern} points the wrong way", instead, {"pattern": pattern}
     )
-
-
-def short(text: str, most: int = 80) -> str:
-    """Return a text on one line, cut."""
-    text = " ".join(text.split())
-    return text if len(text) <= most else text[: most - 1].rstrip() + "…"

@@ -43,6 +43,7 @@ from reasoningbank.sparql.results import (
     Result,
     TableResult,
 )
+from reasoningbank.sparql.terms import short
 from reasoningbank.spill import Spool
 
 TSV = "text/tab-separated-values"
@@ -152,7 +153,7 @@ class SPARQLClient:
         if self.config.cache is None or is_loopback(self.config.address):
             return self._ask(prepared, rows, timeout, began)
         cache = AnswerCache.shared(self.config.cache)
-        bounds = (rows, self.config.max_bytes, self.config.headers)
+        bounds = (rows, self.config.max_bytes, sorted(self.config.headers.items()))
         key = cache.key_of(self.config.address, prepared.text, prepared.form, *bounds)
         kept = cache.get(key, max_age_s=self.config.cache_age_s, source=self.config.source)
         if kept is not None:
@@ -386,7 +387,7 @@ def _broken_answer(config: EndpointConfig, query: PreparedQuery, message: str) -
     """Return the error for an answer that the engine broke off with a message."""
     for public, real in config.aliases.items():
         message = message.replace(real, public)
-    message = _brief(message)
+    message = short(message, MESSAGE_CHARS)
     if _is_timeout(message):
         return _timed_out(config, f"the engine says: {message}")
     what = "the query failed during its evaluation"
@@ -411,7 +412,7 @@ def _refusal(
     config: EndpointConfig, query: PreparedQuery, reply: Reply
 ) -> QueryError | EndpointError:
     """Return the error for a response whose status is not 2xx, after any retries."""
-    message = reply.message if reply.is_html else _brief(_ECHO.sub("", reply.message))
+    message = reply.message if reply.is_html else short(_ECHO.sub("", reply.message), MESSAGE_CHARS)
     status, is_500 = reply.status, reply.status == 500 and not reply.is_html
     rejects = "the endpoint rejects the query"
     if status == 400:
@@ -436,8 +437,3 @@ def _refusal(
         hint = f"it redirects to {to}; if that is right, make it the endpoint's address"
     what = f"HTTP {status}" + (f": {message}" if message else "")
     return EndpointError(what, where=config.address, hint=hint, code="http-status", status=status)
-
-
-def _brief(text: str) -> str:
-    text = " ".join(text.split())
-    return text if len(text) <= MESSAGE_CHARS else text[:MESSAGE_CHARS] + "…"

@@ -291,6 +291,12 @@ def cut(text: str, max_chars: int) -> str:
     return f"{text[:max_chars]}… ({len(text)} characters)"
 
 
+def short(text: str, most: int = 80) -> str:
+    """Return a text on one line, cut."""
+    text = " ".join(text.split())
+    return text if len(text) <= most else text[: most - 1].rstrip() + "…"
+
+
 # -- terms that real stores hold although RDF does not allow them --------------------------
 
 _TAG = re.compile(r"\"@([A-Za-z0-9_-]+)$")
