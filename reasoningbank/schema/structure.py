@@ -148,7 +148,7 @@ class Structure:
         if one.skippable or not isinstance(one.predicate, URIRef):
             return None
         if one.is_type:
-            typed = isinstance(one.object, URIRef)
+            typed = isinstance(one.object, URIRef) and one.service is None
             return _Claim(one, frozenset((str(one.object),)), frozenset()) if typed else None
         # A federated endpoint may use a property otherwise than the schema says.
         foreign = one.service is not None and _has(self.schema, "property", name)
@@ -163,7 +163,9 @@ class Structure:
         return _Claim(one, frozenset() if uncounted else self.schema.subjects_of(name), objects)
 
     def _contradicts(self, claims: Sequence[_Claim], one: _Claim, other: _Claim) -> bool:
-        if one is other or self._clash(one, other) is None:
+        # A resource may have two classes, and other ones at another endpoint.
+        both_types = one.statement.is_type and other.statement.is_type
+        if one is other or both_types or self._clash(one, other) is None:
             return False
         first, second = one.statement.negated, other.statement.negated
         if first == second:

@@ -473,6 +473,12 @@ def test_existence_is_tested_at_the_endpoint_of_the_service(
         ("SELECT * { ?g up:encodedBy ?p . ?p a up:Protein }", "reversed-direction"),
         ("SELECT * { ?p a up:Gene ; up:encodedBy ?g }", "reversed-direction"),
         ("SELECT * { ?c a up:Catalytic_Activity ; rdfs:label ?n }", ""),
+        # A resource may have several classes, and other ones elsewhere.
+        ("SELECT * { ?p a up:Protein ; a up:Simple_Sequence }", ""),
+        (
+            "SELECT * { ?p a up:Protein SERVICE <https://sparql.rhea-db.org/sparql> { ?p a up:Taxon } }",
+            "",
+        ),
     ],
 )
 def test_a_direction_is_reversed_only_if_something_asks_for_it(
