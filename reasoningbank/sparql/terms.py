@@ -330,7 +330,8 @@ def read_term(text: str) -> Term:
         return quad.object
     except (SyntaxError, StopIteration):
         found = _TAGGED.fullmatch(text)
-        return Literal(_ESCAPE.sub(_unescaped, found[1]) if found else text)
+        # A text that was cut has no second quotation mark.
+        return Literal(_ESCAPE.sub(_unescaped, found[1] if found else text.removeprefix('"')))
 
 
 def _unescaped(found: re.Match[str]) -> str:
