@@ -265,7 +265,6 @@ class EndpointTools:
             n,
             start,
             empty="the endpoint says nothing of itself; service_desc_stats says what came",
-            parameter="n",
         )
 
     def _pack(self, path: str | Path) -> Pack:
