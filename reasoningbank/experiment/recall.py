@@ -155,7 +155,8 @@ class MemoryParts:
             schema_card=self._schema_card,
             budgets=Budgets(L2=memory.tokens) if isinstance(memory, RetrievedMemory) else Budgets(),
             hidden=context.hidden,
-            tools=arm.agent != "direct",
+            tools=arm.agent != "direct"
+            and (arm.tools == "all" or "federated_endpoints" in (arm.tools or ())),
         )
 
     def _vocabulary(self, arm: Arm) -> Schema:

@@ -30,7 +30,7 @@ from reasoningbank.judge.lm_judge import MAX_REPLY_TOKENS
 from reasoningbank.lm import UsageCounter, asked_as, parse_name, takes_temperature
 from reasoningbank.refs import RefStore
 from reasoningbank.schema import explainer
-from reasoningbank.tools import EndpointTools, SPARQLTools
+from reasoningbank.tools import DEFAULT_TOOLS, EndpointTools, SPARQLTools
 from reasoningbank.trajectory import Event, Recorder, Trajectory, Usage
 
 logger = logging.getLogger(__name__)
@@ -219,11 +219,12 @@ class Trial:
         packs = [context.pack] if context.pack else []
         endpoint_tools = EndpointTools([context.endpoint], store=store, packs=packs, hidden=hidden)
         tools = query_tools.as_dspy_tools() | endpoint_tools.as_dspy_tools()
-        for name in wanted or ():
+        names = DEFAULT_TOOLS if wanted is None else tools if wanted == "all" else wanted
+        for name in names:
             if name not in tools:
                 where, hint = f"arm {self.arm.name}", f"choose from {', '.join(tools)}"
                 raise UsageError(f"unknown tool {name!r}", where=where, hint=hint)
-        tools = {k: v for k, v in tools.items() if wanted is None or k in wanted}
+        tools = {name: tool for name, tool in tools.items() if name in names}
         # An arm with memory as tools need not name these among its tools.
         return tools | (dict(self.recall.tools(recorder)) if self.recall.tools else {})
 
