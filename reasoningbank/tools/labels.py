@@ -214,27 +214,46 @@ class LabelSearch:
     def find(self) -> Matches:
         """Return the matches, the best first."""
         most = max(1, self.profile.look // max(1, len(self.names)))
-        try:
+        ways: list[Way[list[LabelMatch]]] = []
+        # Ways that search everything: after another one whole labels are looked up as well.
+        complete: set[str] = set()
+        with contextlib.suppress(QueryError):
             counts = self._counts(most)
-        except QueryError:
-            return self._look_up(FEW, "")
-        self.names = [name for name, count in counts.items() if count]
-        if not self.names:
-            return FirstAnswer((), "all 0 labels", ("nothing here has a label property",))
-        looked = sum(min(count, most) for count in counts.values())
-        if max(counts.values()) <= most:
-            try:
-                return self._ranked(self._by_part(most), f"all {looked:,} labels")
-            except QueryError:
-                return self._look_up(FEW, "")
-        words = words_of(_POSSESSIVE.sub("", self.text))
-        with contextlib.suppress(QueryError, EndpointError):
-            dialect = self.text_search() if words else None
-            if dialect is not None and (found := self._by_words(dialect, words)):
-                # An engine does not send the best first.
-                whole = self._whole().value if len(found) >= CANDIDATES else []
-                return self._ranked([*whole, *found], f"text search ({dialect.engine})")
-        return self._look_up(most, f"the first {looked:,} labels")
+            self.names = [name for name, count in counts.items() if count]
+            if not self.names:
+                return FirstAnswer((), "all 0 labels", ("nothing here has a label property",))
+            looked = f"{sum(min(count, most) for count in counts.values()):,} labels"
+            if max(counts.values()) <= most:
+                looked = f"all {looked}"
+                complete.add(looked)
+            else:
+                looked = f"the first {looked}"
+                ways += self._text_search_way()
+                complete |= {way.name for way in ways}
+            ways.append(Way(looked, lambda: self._by_part(most), "find: look"))
+        few = f"the first {FEW * len(self.names):,} labels"
+        ways.append(Way(few, lambda: self._by_part(FEW), "find: few"))
+        failure: QueryError | EndpointError | None = None
+        parts: FirstAnswer[list[LabelMatch]] | None = None
+        try:
+            parts = first_answer(ways, self.profile.given_up)
+        except (QueryError, EndpointError) as error:
+            failure = error
+        if parts is not None and parts.via in complete:
+            return self._ranked(parts.value, parts.via, *parts.notes)
+        try:
+            whole = self._whole()
+        except (QueryError, EndpointError) as error:
+            if parts is None:
+                raise failure or error from error
+            notes = (*parts.notes, f"whole labels: {brief(error)}")
+            return self._ranked(parts.value, parts.via, *notes)
+        if parts is None:
+            note = "parts of labels were not searched: the endpoint takes too long"
+            return self._ranked(whole, "whole labels", note)
+        note = f"whole labels were searched everywhere, parts of labels only in {parts.via}"
+        found = [*whole, *parts.value]
+        return self._ranked(found, f"whole labels, {parts.via}", *parts.notes, note)
 
     def _ranked(self, found: Sequence[LabelMatch], via: str, *notes: str) -> Matches:
         if len(found) >= CANDIDATES:
@@ -242,44 +261,31 @@ class LabelSearch:
             notes = (*notes, many)
         return FirstAnswer(rank(found, self.text, self.names), via, notes)
 
-    def _whole(self) -> FirstAnswer[list[LabelMatch]]:
-        """Look the whole label up; an endpoint that cannot even do that leaves a note."""
-        try:
+    def _text_search_way(self) -> list[Way[list[LabelMatch]]]:
+        words = words_of(_POSSESSIVE.sub("", self.text))
+        with contextlib.suppress(QueryError, EndpointError):
+            dialect = self.text_search() if words else None
+            if dialect is not None:
+
+                def search() -> list[LabelMatch] | None:
+                    found = self._by_words(dialect, words)
+                    # An engine does not send the best first.
+                    return [*self._whole(), *found] if len(found) >= CANDIDATES else found or None
+
+                return [Way(f"text search ({dialect.engine})", search)]
+        return []
+
+    def _whole(self) -> list[LabelMatch]:
+        """Look the whole label up in the endpoint's index."""
+        tags = _USUAL
+        with contextlib.suppress(QueryError, EndpointError):
             tags = self._examine().tags
-        except (QueryError, EndpointError):
-            tags = _USUAL
         terms = " ".join(
             full(Literal(spelling, language=tag)) if tag else string_literal(spelling)
             for spelling in spellings(self.text, _POSSESSIVE.sub("", self.text))
             for tag in tags[:MOST_LANGUAGES]
         )
-        body = f"VALUES ?label {{ {terms} }} "
-        try:
-            found = self._matches(lambda name: body + self._labels(name))
-        except (QueryError, EndpointError) as error:
-            return FirstAnswer([], "no whole labels", (f"whole labels: {brief(error)}",))
-        return FirstAnswer(found, "whole labels")
-
-    def _look_up(self, most: int, looked: str) -> Matches:
-        """Look the whole label up in the index, and the part among some labels."""
-        whole = self._whole()
-        few = f"the first {FEW * len(self.names):,} labels"
-        ways = [Way(few, lambda: self._by_part(FEW), "find: few")]
-        if looked:
-            ways.insert(0, Way(looked, lambda: self._by_part(most), "find: look"))
-        try:
-            parts = first_answer(ways, self.profile.given_up)
-        except (QueryError, EndpointError):
-            if whole.notes:
-                raise
-            parts = None
-        if parts is None:
-            note = "parts of labels were not searched: the endpoint takes too long"
-            return self._ranked(whole.value, whole.via, note)
-        note = f"whole labels were searched everywhere, parts of labels only in {parts.via}"
-        found = [*whole.value, *parts.value]
-        notes = (*whole.notes, *parts.notes, note)
-        return self._ranked(found, f"{whole.via}, {parts.via}", *notes)
+        return self._matches(lambda name: f"VALUES ?label {{ {terms} }} {self._labels(name)}")
 
     # -- what is known of an endpoint's labels --------------------------------------------------
 

@@ -174,12 +174,10 @@ def page(
     ref: Ref,
     name: str,
     items: Sequence[Any],
-    show: Callable[[Any], dict[str, Any]],
     limit: int,
     start: int,
-    *,
-    empty: str = "",
-    extra: Mapping[str, Any] | None = None,
+    empty: str,
+    **extra: Any,
 ) -> dict[str, Any]:
     """Return some of the items behind a handle; a note names the call for the rest."""
     limit, lowered = bounded_limit(tool, limit)
@@ -195,10 +193,9 @@ def page(
         # What is too long for one return is passed over.
         return f"{len(items) - start - shown} more: {call}, start={start + max(1, shown)})"
 
-    head = {"source": ref.source, **(extra or {}), "total": len(items)}
-    rest = [show(item) for item in items[start : start + limit + 1]]
+    head = {"source": ref.source, **extra, "total": len(items)}
     notes = [lowered, "" if items else empty]
-    return listing(head, name, rest, notes, limit=limit, left_out=left_out)
+    return listing(head, name, items[start:], notes, limit=limit, left_out=left_out)
 
 
 # -- what is behind a handle of a query -------------------------------------------------------
@@ -254,22 +251,14 @@ def show_rows(
     stop = start + len(items)
     rest = ref.rows - stop
     following = f"{rest} more rows: sparql_slice({ref.key!r}, {stop}, {stop + 50})"
-    note = "; ".join(
-        filter(
-            None,
-            (
-                following if rest > 0 else _more(result, most),
-                f"columns left out, too long: {named}" if left_out else "",
-                said,
-            ),
-        )
-    )
+    more = following if rest > 0 else _more(result, most)
+    missing = f"columns left out, too long: {named}" if left_out else ""
     return Rows(
         items,
         source=ref.source,
         total=ref.rows,
         truncated=rest > 0 or bool(left_out) or result.truncated,
-        note=note,
+        note="; ".join(filter(None, (more, missing, said))),
     )
 
 
