@@ -62,10 +62,15 @@ Matches = FirstAnswer[tuple[LabelMatch, ...]]
 
 
 class TextSearch(NamedTuple):
-    """One engine's text search."""
+    """One engine's text search: how it writes the words to search for, and the pattern."""
 
     engine: str
-    pattern: Callable[[Sequence[str], str], str]
+    wanted: Callable[[Sequence[str]], str]
+    template: str
+
+    def pattern(self, words: Sequence[str], label: str) -> str:
+        """Return the pattern that finds labels with all the words."""
+        return self.template.format(label=iri(label), wanted=string_literal(self.wanted(words)))
 
 
 class _Examined(NamedTuple):
@@ -418,42 +423,35 @@ def spellings(*texts: str) -> tuple[str, ...]:
 # -- engines' text search: a magic property, which other engines read as a pattern without matches
 
 
-def _virtuoso(words: Sequence[str], label: str) -> str:
-    *whole, last = words
-    start = f"{last}*" if len(last) >= _WILDCARD_AFTER else last
-    wanted = " AND ".join(f"'{word}'" for word in (*whole, start))
-    return f"?uri {iri(label)} ?label . ?label <bif:contains> {string_literal(wanted)} ."
+#: Where an engine's search takes beginnings of words, the last word is one.
+_BIF, _BDS = "<bif:contains>", "http://www.bigdata.com/rdf/search#"
+_JENA, _QLEVER = "<http://jena.apache.org/text#query>", "http://qlever.cs.uni-freiburg.de/"
+_TRIPLE = "?uri {label} ?label ."
 
 
-def _blazegraph(words: Sequence[str], label: str) -> str:
-    bds = "http://www.bigdata.com/rdf/search#"
-    wanted = string_literal(" ".join(words) + "*")
-    return (
-        f'?label <{bds}search> {wanted} . ?label <{bds}matchAllTerms> "true" . '
-        f"?uri {iri(label)} ?label ."
-    )
-
-
-def _jena(words: Sequence[str], label: str) -> str:
-    wanted = string_literal(" AND ".join((*words[:-1], words[-1] + "*")))
-    query = f"<http://jena.apache.org/text#query> ({iri(label)} {wanted} {CANDIDATES})"
-    return f"?uri {query} . ?uri {iri(label)} ?label ."
-
-
-def _qlever(words: Sequence[str], label: str) -> str:
-    ql = "http://qlever.cs.uni-freiburg.de/builtin-functions/"
-    wanted = string_literal(" ".join((*words[:-1], words[-1] + "*")))
-    return (
-        f"?text <{ql}contains-word> {wanted} . ?text <{ql}contains-entity> ?label . "
-        f"?uri {iri(label)} ?label ."
-    )
+def _quoted(words: Sequence[str]) -> str:
+    last = f"{words[-1]}*" if len(words[-1]) >= _WILDCARD_AFTER else words[-1]
+    return " AND ".join(f"'{word}'" for word in (*words[:-1], last))
 
 
 #: Virtuoso's dialect is tested on the engine itself; the others follow their engines' manuals and
 #: are used only where they find an existing label.
 DIALECTS = (
-    TextSearch("Virtuoso", _virtuoso),
-    TextSearch("Blazegraph", _blazegraph),
-    TextSearch("Jena", _jena),
-    TextSearch("QLever", _qlever),
+    TextSearch("Virtuoso", _quoted, f"{_TRIPLE} ?label {_BIF} {{wanted}} ."),
+    TextSearch(
+        "Blazegraph",
+        lambda words: " ".join(words) + "*",
+        f'?label <{_BDS}search> {{wanted}} . ?label <{_BDS}matchAllTerms> "true" . {_TRIPLE}',
+    ),
+    TextSearch(
+        "Jena",
+        lambda words: " AND ".join(words) + "*",
+        f"?uri {_JENA} ({{label}} {{wanted}} {CANDIDATES}) . {_TRIPLE}",
+    ),
+    TextSearch(
+        "QLever",
+        lambda words: " ".join(words) + "*",
+        f"?text <{_QLEVER}builtin-functions/contains-word> {{wanted}} . "
+        f"?text <{_QLEVER}builtin-functions/contains-entity> ?label . {_TRIPLE}",
+    ),
 )
