@@ -150,12 +150,11 @@ class EndpointTools:
     def data_graphs(self, ref: RefLike, limit: int = 20, start: int = 0) -> dict[str, Any]:
         """List the graphs that examples name, the most used first."""
         registry: Registry = self.store.get(ref, "registry")
+        used = [(e.name, graph) for e in registry.endpoints for graph in e.graphs]
+        used.sort(key=lambda pair: (-pair[1].tasks, pair[1].graph))
         graphs = [
-            {"graph": graph.graph, "endpoint": endpoint.name, "count": graph.tasks}
-            for endpoint in registry.endpoints
-            for graph in endpoint.graphs
+            {"graph": graph.graph, "endpoint": name, "count": graph.tasks} for name, graph in used
         ]
-        graphs.sort(key=lambda graph: (-int(graph["count"]), graph["graph"]))
         empty, named = "no example names a graph", self.store.ref(ref)
         return page("data_graphs", named, "graphs", graphs, limit, start, empty)
 

@@ -185,7 +185,7 @@ class LabelSearch:
             named = self._matches(lambda name: f"{given} {self._labels(name)}") if found else []
         except (QueryError, EndpointError):
             return []
-        place = {NamedNode(name): at for at, name in enumerate(self.names)}
+        place: dict[Term | None, int] = {NamedNode(p): at for at, p in enumerate(self.names)}
         for match in sorted(named, key=lambda match: -place[match.property]):
             found[match.uri] = match
         return list(found.values())
@@ -282,7 +282,7 @@ class LabelSearch:
 
     def _whole(self) -> list[LabelMatch]:
         """Look the whole label up in the endpoint's index."""
-        tags = _USUAL
+        tags: Sequence[str] = _USUAL
         with contextlib.suppress(QueryError, EndpointError):
             tags = self._examine().tags
         terms = " ".join(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -214,7 +215,7 @@ class SPARQLTools:
         return found
 
     def sparql_find(self, pattern: str, limit: int = 20) -> dict[str, Any]:
-        """Find resources by a part of their name or label, e.g. sparql_find("kinase")."""
+        """Find resources by name, label or identifier, e.g. sparql_find("kinase")."""
         limit, note = bounded_limit("sparql_find", limit)
         text = labels.plain(pattern) if isinstance(pattern, str) else ""
         if not text or len(text) > MOST_PATTERN:
@@ -223,6 +224,7 @@ class SPARQLTools:
         found = self._try(lambda: labels.find(self.profile, text, limit))
         items = [
             {name.strip("_"): self._show(term) for name, term in one._asdict().items() if term}
+            | ({} if one.class_ or one.label else self._kind(one.uri))
             for one in found.value
         ]
         notes = [note, *found.notes]
@@ -343,6 +345,16 @@ class SPARQLTools:
             return as_lines(find(prepared, self.schema, run, namespaces=namespaces))
         except UsageError as broken:
             return (_no_hint(broken),)
+
+    def _kind(self, name: Term) -> dict[str, str]:
+        """Return whether the schema has a name as a class or a property."""
+        iri = str(getattr(name, "value", ""))
+        with contextlib.suppress(UsageError):
+            if iri in self.schema.classes:
+                return {"class": "rdfs:Class"}
+            if iri in self.schema.properties:
+                return {"class": "rdf:Property"}
+        return {}
 
     def _no_class(self, iri: str) -> list[str]:
         """Explain why nothing is of a class, as the query that asks for it is explained."""

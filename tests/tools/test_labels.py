@@ -224,9 +224,11 @@ def test_a_match_says_what_it_is_and_whose(kinds: SPARQLTools) -> None:
         "property": "up:mnemonic",
         "class": "up:Protein",
     }
-    (name,) = kinds.sparql_find("Amyloid kinase")["results"]
-    assert name["class"] == "up:Name"
-    assert (name["owner"], name["owner_property"]) == ("kb:P05067", "up:name")
+    for name, kind in (("up:Protein", "rdfs:Class"), ("up:mnemonic", "rdf:Property")):
+        assert kinds.sparql_find(name)["results"] == [{"uri": name, "class": kind}]
+    (node,) = kinds.sparql_find("Amyloid kinase")["results"]
+    assert node["class"] == "up:Name"
+    assert (node["owner"], node["owner_property"]) == ("kb:P05067", "up:name")
     (inner,) = kinds.sparql_find("Soluble APP")["results"]
     assert inner["owner"] == "kb:P05067"
     # Only one thing points to the keyword, which is nobody's all the same.
