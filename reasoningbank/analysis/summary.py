@@ -181,19 +181,27 @@ class RunSummary:
     #: Trials that had been judged and were run again, by arm.
     replaced: Mapping[str, int] = field(default_factory=dict)
 
+    @property
+    def registered(self) -> list[ArmComparison]:
+        """The pre-registered comparisons that have data."""
+        return [one for one in (self.comparison, *self.claims) if one is not None]
+
+    @property
+    def held(self) -> int:
+        """How many pre-registered pairs are resolved in favour of the first arm."""
+        return sum(one.resolved and one.difference > 0 for one in self.registered)
+
     def preregistered_lines(self) -> list[str]:
         """Return one line per pre-registered pair, and one for several of them together."""
-        known = [one for one in (self.comparison, *self.claims) if one is not None]
         head = f"pre-registered, {self.level}" if self.level else "pre-registered"
-        lines = [f"{head}: {one.sentence()}" for one in known]
+        lines = [f"{head}: {one.sentence()}" for one in self.registered]
         lines += [
             f"{head}: {first} against {second}: no task is judged in both yet"
             for first, second in self.waiting
         ]
         if len(lines) > 1:
-            held = sum(one.resolved and one.difference > 0 for one in known)
             lines.append(
-                f"{held} of {len(lines)} pre-registered pairs resolved in favour of the first arm; "
+                f"{self.held} of {len(lines)} pre-registered pairs resolved in favour of the first arm; "
                 "a claim based on several holds if all of them do"
             )
         return lines

@@ -62,6 +62,7 @@ class TextTable(NamedTuple):
     title: str
     headers: Cells
     rows: Sequence[Cells]
+    notes: Sequence[str] = ()  #: Sentences below it on a page
 
 
 def table_of(title: str, rows: Iterable[R], columns: Columns[R]) -> TextTable:
@@ -70,15 +71,17 @@ def table_of(title: str, rows: Iterable[R], columns: Columns[R]) -> TextTable:
     return TextTable(title, tuple(columns), cells)
 
 
+def numeric(table: TextTable) -> list[bool]:
+    """Return which columns hold nothing but numbers."""
+    columns = zip(*table.rows, strict=True) if table.rows else [()] * len(table.headers)
+    return [all(c.lstrip("+-")[:1].isdigit() or c == "-" for c in column) for column in columns]
+
+
 def markdown(table: TextTable) -> str:
     """Return a table as Markdown, numbers aligned right."""
-    numeric = [
-        all(row[column].lstrip("+-")[:1].isdigit() or row[column] == "-" for row in table.rows)
-        for column in range(len(table.headers))
-    ]
     lines = [
         table.headers,
-        tuple("---:" if right else "---" for right in numeric),
+        tuple("---:" if right else "---" for right in numeric(table)),
         *(tuple(cell.replace("|", "\\|") for cell in row) for row in table.rows),
     ]
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
