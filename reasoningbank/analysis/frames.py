@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib.resources import files
@@ -20,6 +20,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
+from reasoningbank.analysis.generalization import stream_levels
 from reasoningbank.analysis.memory import MemoryRecords, code_of, filtered_out, shown_items
 from reasoningbank.analysis.tables import json_of, text_of
 from reasoningbank.errors import RecordError, UsageError
@@ -156,6 +157,7 @@ def load(runs: Runs, *, texts: bool = False) -> Frames:
     }
     manifests: dict[str, Mapping[str, Any]] = {}
     problems: list[Problem] = []
+    known: dict[str, list[str]] = {}
 
     def add(rows: Iterable[tuple[str, Row]], run: str) -> None:
         for frame, row in rows:
@@ -181,6 +183,7 @@ def load(runs: Runs, *, texts: bool = False) -> Frames:
             except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
                 problems.append(Problem(path, f"{path}: is not a trial ({error!r})"))
         memory = MemoryRecords.read(folder)
+        known[run] = memory.begun_with()
         problems += [Problem(path, f"{path}: {reason}") for path, reason in memory.damaged_steps]
         for stream in memory.streams:
             for step in stream.steps:
@@ -194,6 +197,7 @@ def load(runs: Runs, *, texts: bool = False) -> Frames:
                 where = folder.path / "memory" / snapshot
                 problems.append(Problem(where, f"{where}: holds an invalid item ({error!r})"))
         problems += [Problem(Path(error.where), str(error)) for error in unread]
+    _fill_stream_levels(tables["trials"], known)
     built = {
         name: pd.DataFrame({c.name: _series(values, c.dtype) for c, values in table.items()})
         for name, table in tables.items()
@@ -274,6 +278,21 @@ def _series(values: list[Any], dtype: str) -> pd.Series[Any]:
     if dtype == "float64":
         return numbers
     return pd.Series(numbers.fillna(0) if dtype == "int64" else numbers.round(), dtype=dtype)
+
+
+def _fill_stream_levels(
+    table: Mapping[Column, list[Any]], known: Mapping[str, Sequence[str]]
+) -> None:
+    """Give the tasks of streams their level relative to what the stream held before them."""
+    values = {column.name: own for column, own in table.items()}
+    rows = list(zip(*(values[n] for n in ("run", "seed", "step", "task", "gold")), strict=True))
+    for run, queries in known.items():
+        own = [row[1:] for row in rows if row[0] == run and row[2] is not None]
+        golds = {task: gold for _, _, task, gold in own if gold}
+        found = stream_levels([row[:3] for row in own], golds, queries)
+        for at, (name, seed, step, task, _) in enumerate(rows):
+            if name == run and step is not None and not values["level"][at]:
+                values["level"][at] = found.get((seed, task), "")
 
 
 def _named(runs: Runs) -> dict[str, RunFolder]:

@@ -71,8 +71,16 @@ class MemoryRecords:
     origins: Mapping[tuple[str, str], frozenset[Origin]] = field(default_factory=dict)
     #: For arms whose bank was built from gold queries: what was stored and rejected.
     few_shot: Mapping[str, FewShotBank] = field(default_factory=dict)
+    #: The query of each item, or the skeleton of one, by its id.
+    patterns: Mapping[str, str] = field(default_factory=dict)
     damaged: tuple[tuple[Path, str], ...] = ()  #: Snapshots that cannot be read, and why
     damaged_steps: tuple[tuple[Path, str], ...] = ()  #: Step files that cannot be read, and why
+
+    def begun_with(self) -> list[str]:
+        """Return the queries that banks held before their streams."""
+        first = {stream.steps[0].before for stream in self.streams}
+        items = dict.fromkeys(item for snapshot, item in self.origins if snapshot in first)
+        return [query for item in items if (query := self.patterns.get(item))]
 
     @classmethod
     def read(cls, folder: RunFolder) -> MemoryRecords:
@@ -90,6 +98,7 @@ class MemoryRecords:
             lambda: (Counter(), Counter())
         )
         origins: dict[tuple[str, str], frozenset[Origin]] = {}
+        patterns: dict[str, str] = {}
         # Snapshots share most of their items: equal sets of origins are kept once.
         known: dict[frozenset[Origin], frozenset[Origin]] = {}
         for snapshot, item in folder.memory_items(
@@ -105,6 +114,7 @@ class MemoryRecords:
                 for source in (item.get("provenance"), *(item.get("evidence") or ()))
                 if isinstance(source, Mapping)
             )
+            patterns[str(item.get("id"))] = str(item.get("query") or item.get("pattern") or "")
             origins[snapshot, str(item.get("id"))] = known.setdefault(found, found)
         few_shot: dict[str, FewShotBank] = {}
         for path, note in folder.bank_notes():
@@ -130,6 +140,7 @@ class MemoryRecords:
             },
             origins=origins,
             few_shot=few_shot,
+            patterns=patterns,
             damaged=tuple(damaged),
             damaged_steps=tuple(lost),
         )

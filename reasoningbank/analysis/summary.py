@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from reasoningbank.analysis.comparison import ArmComparison, adjust, compare_arms
+from reasoningbank.analysis.generalization import cause_of_failure, stream_levels
 from reasoningbank.analysis.leakage import Leakage, LeakageAudit
 from reasoningbank.analysis.memory import ArmMemory, MemoryRecords, memory_of_arms
 from reasoningbank.analysis.scores import (
@@ -149,6 +150,10 @@ class Online:
     #: Every other judge and the plain rule against the execution judge, over all attempts of all
     #: streams.
     judges: Mapping[str, Agreement]
+    #: Every arm's stream at every level that its tasks have, relative to the tasks before them.
+    levels: tuple[LevelSummary, ...] = ()
+    #: The curves of the tasks of each level, by level and arm.
+    level_curves: Mapping[str, Mapping[str, LearningCurve]] = field(default_factory=dict)
     errors: int = 0  #: Trials of all streams ended by the infrastructure; they count nowhere else
     defective: int = 0  #: Trials of all streams with a defective gold query; likewise
 
@@ -180,6 +185,8 @@ class RunSummary:
     code: tuple[CodeChange, ...] = ()  #: When the run continued with changed code, oldest first
     #: Trials that had been judged and were run again, by arm.
     replaced: Mapping[str, int] = field(default_factory=dict)
+    #: Wrong i.i.d. trials of each arm with a memory, by cause.
+    failures: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
     @property
     def registered(self) -> list[ArmComparison]:
@@ -201,8 +208,8 @@ class RunSummary:
         ]
         if len(lines) > 1:
             lines.append(
-                f"{self.held} of {len(lines)} pre-registered pairs resolved in favour of the first arm; "
-                "a claim based on several holds if all of them do"
+                f"{self.held} of {len(lines)} pre-registered pairs resolved in favour of the first "
+                "arm; a claim based on several holds if all of them do"
             )
         return lines
 
@@ -240,10 +247,23 @@ def summarise(
     manifest, memory = manifest or {}, memory or MemoryRecords()
     audit, plan = LeakageAudit(manifest, memory), RunPlan(manifest)
     by_arm: dict[str, list[Score]] = {name: [] for name in arms}
+    golds: dict[str, str] = {}
+    failures: dict[str, Counter[str]] = defaultdict(Counter)
     for record in records:
         audit.add(record)
         score = Score.of(record)
         by_arm.setdefault(score.arm, []).append(score)
+        if record.step is not None:
+            golds[record.key.task] = record.gold
+        elif cause := cause_of_failure(record, memory.patterns):
+            failures[score.arm][cause] += 1
+    places = [(t.seed, t.step, t.task) for ts in by_arm.values() for t in ts if t.step is not None]
+    found = stream_levels(places, golds, memory.begun_with())
+    by_arm = {
+        name: [t if t.level or t.step is None
+               else replace(t, level=found.get((t.seed, t.task), "")) for t in trials]
+        for name, trials in by_arm.items()
+    }  # fmt: skip
     tested = {name: held_out(trials) for name, trials in by_arm.items()}
 
     def compared(first: str, second: str, level: str = "") -> ArmComparison | None:
@@ -281,6 +301,7 @@ def summarise(
         code=code_changes(manifest),
         # A trial that was run twice counts twice.
         replaced=dict(Counter(trial.partition("/")[0] for trial in again)),
+        failures={name: dict(causes) for name, causes in failures.items()},
     )
 
 
@@ -466,6 +487,11 @@ def _summarise_streams(
     return Online(
         arms=tuple(_summarise_arm(name, trials, metric, unit) for name, trials in streams.items()),
         curves=_curves((t for trials in streams.values() for t in trials), metric),
+        levels=tuple(_by_level(streams, metric, unit)),
+        level_curves={
+            level: _curves((t for ts in streams.values() for t in ts if t.level == level), metric)
+            for level in LEVELS
+        },
         comparisons=adjust([one for one in found if one is not None]),
         judges=_agreements(everything, rule_alone=True),
         errors=sum(trial.fate == "error" for trial in everything),

@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
+from reasoningbank.analysis.generalization import CAUSES
+
 if TYPE_CHECKING:
     from reasoningbank.analysis.comparison import ArmComparison
     from reasoningbank.analysis.memory import ArmMemory, StreamMemory
@@ -200,6 +202,17 @@ def level_table(summary: RunSummary) -> TextTable:
     return table_of("by level of generalization", summary.levels, columns)
 
 
+def failure_table(summary: RunSummary) -> TextTable:
+    """Return why i.i.d. trials fail, one row per arm with a memory; none without levels."""
+    rows = [
+        (arm.arm, str(arm.judged), str(arm.judged - arm.strict),
+         *(str(summary.failures.get(arm.arm, {}).get(cause, 0)) for cause in CAUSES))
+        for arm in summary.levels
+        if arm.level == "iid" and arm.arm in summary.failures
+    ]  # fmt: skip
+    return TextTable("where i.i.d. trials fail", ("arm", "n", "wrong", *CAUSES), rows)
+
+
 def comparison_table(
     comparisons: Sequence[ArmComparison], title: str, *, narrow: bool = False
 ) -> TextTable:
@@ -270,6 +283,20 @@ def stream_table(online: Online) -> TextTable:
         mean = (number(arm.mean.rate), ends(arm.mean.low, arm.mean.high))
         rows.append((arm.arm, str(arm.judged), str(arm.seeds), *mean, *quarters))
     return TextTable("learning streams (not part of any comparison above)", headers, rows)
+
+
+def stream_level_table(online: Online) -> TextTable:
+    """Return the learning streams by level: the mean so far after each quarter."""
+    headers = ("level", "arm in its stream", "n", online.arms[0].metric, "95% CI",
+               "after 1/4", "1/2", "3/4", "all")  # fmt: skip
+    rows = [
+        (one.level, one.arm, str(one.judged), number(one.mean.rate),
+         ends(one.mean.low, one.mean.high),
+         *map(number, online.level_curves[one.level][one.arm].quarters))
+        for one in online.levels
+    ]  # fmt: skip
+    title = "learning streams by level (relative to the tasks before)"
+    return TextTable(title, headers, rows)
 
 
 def stream_judge_table(online: Online) -> TextTable:

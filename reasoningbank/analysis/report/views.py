@@ -115,10 +115,12 @@ def _sections(summary: RunSummary) -> list[TextTable]:
         practice = tables.stream_table(online)
         streams = [
             practice._replace(notes=["Practice: the bank was still growing.", *notes]),
+            tables.stream_level_table(online),
             tables.stream_judge_table(online),
         ]
     return [
         tables.level_table(summary),
+        tables.failure_table(summary),
         tables.comparison_table(summary.others, others, narrow=True),
         tables.pass_table(arms),
         tables.sampled_table(arms),
