@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
@@ -112,21 +112,8 @@ class ArmSummary:
     judges: Mapping[str, Agreement]
     best_case: float  #: Mean metric if every infrastructure error had been a success
     worst_case: float  #: The same if every one had been a failure
-
-
-@dataclass(frozen=True)
-class LevelSummary:
-    """One arm's held-out trials at one level of generalization."""
-
-    arm: str
-    level: str  #: ``iid``, ``compositional`` or ``zero-shot``
-    tasks: int  #: Tasks with a judged trial
-    templates: int  #: Templates (or groups) of these tasks
-    judged: int  #: Trials that count
-    strict: int  #: Strict matches
-    mean: Interval  #: Mean of the primary metric with a 95% CI
-    tokens: tuple[float, float]  #: Median and p95 of a trial's tokens
-    seconds: tuple[float, float]  #: Median and p95 of a trial's seconds
+    templates: int = 0  #: Templates (or groups) of the tasks with a judged trial
+    level: str = ""  #: The level of generalization of these trials; empty for all
 
 
 @dataclass(frozen=True)
@@ -151,7 +138,7 @@ class Online:
     #: streams.
     judges: Mapping[str, Agreement]
     #: Every arm's stream at every level that its tasks have, relative to the tasks before them.
-    levels: tuple[LevelSummary, ...] = ()
+    levels: tuple[ArmSummary, ...] = ()
     #: The curves of the tasks of each level, by level and arm.
     level_curves: Mapping[str, Mapping[str, LearningCurve]] = field(default_factory=dict)
     errors: int = 0  #: Trials of all streams ended by the infrastructure; they count nowhere else
@@ -167,7 +154,7 @@ class RunSummary:
     metric: str = "strict"  #: The primary metric
     unit: str = "task"  #: What counts as one observation
     #: Every arm at every level of generalization that its tasks have.
-    levels: tuple[LevelSummary, ...] = ()
+    levels: tuple[ArmSummary, ...] = ()
     level: str = ""  #: The level of the pre-registered pairs; empty for all
     #: The pre-registered comparison over held-out trials; None if there is none, or no task is
     #: judged in both arms. It stands alone and is not corrected.
@@ -231,8 +218,6 @@ def summarise(
 ) -> RunSummary:
     """Summarise trials by arm.
 
-    Records are read one at a time and only their scores are kept.
-
     Args:
         records: The trials of a run.
         arms: Order of the arms; others follow in the order of their trials.
@@ -290,7 +275,7 @@ def summarise(
         ),
         metric=metric,
         unit=unit,
-        levels=tuple(_by_level(tested, metric, unit)),
+        levels=_by_level(tested, metric, unit),
         level=level,
         comparison=registered[comparison] if comparison else None,
         claims=tuple(one for pair in claims if (one := registered[pair]) is not None),
@@ -355,7 +340,9 @@ def _curves(
     return {arm: learning_curve(streams, window=window) for arm, streams in values.items()}
 
 
-def _summarise_arm(name: str, trials: Sequence[Score], metric: Metric, unit: Unit) -> ArmSummary:
+def _summarise_arm(
+    name: str, trials: Sequence[Score], metric: Metric, unit: Unit, level: str = ""
+) -> ArmSummary:
     judged = [t for t in trials if t.fate == "judged"]
     errors = sum(t.fate == "error" for t in trials)
     total = math.fsum(t.value(metric) for t in judged)
@@ -364,11 +351,13 @@ def _summarise_arm(name: str, trials: Sequence[Score], metric: Metric, unit: Uni
     judging = [t.judge_dollars for t in trials if t.judge_dollars is not None]
     return ArmSummary(
         arm=name,
+        level=level,
         trials=len(trials),
         judged=len(judged),
         errors=errors,
         defective=len(trials) - tried,
         tasks=len({t.task for t in judged}),
+        templates=len({t.group for t in judged}),
         seeds=len({t.seed for t in judged}),
         strict=sum(t.strict > 0 for t in judged),
         rate=pooled_rate(trials, unit),
@@ -397,24 +386,16 @@ def _summarise_arm(name: str, trials: Sequence[Score], metric: Metric, unit: Uni
 
 
 def _by_level(
-    tested: Mapping[str, Sequence[Score]], metric: Metric, unit: Unit
-) -> Iterator[LevelSummary]:
-    for level in LEVELS:
-        for arm, trials in tested.items():
-            mine = [trial for trial in trials if trial.level == level]
-            judged = [trial for trial in mine if trial.fate == "judged"]
-            if judged:
-                yield LevelSummary(
-                    arm=arm,
-                    level=level,
-                    tasks=len({t.task for t in judged}),
-                    templates=len({t.group for t in judged}),
-                    judged=len(judged),
-                    strict=sum(t.strict > 0 for t in judged),
-                    mean=average(mine, metric, unit),
-                    tokens=median_and_p95([float(t.tokens) for t in judged]),
-                    seconds=median_and_p95([t.seconds for t in judged]),
-                )
+    arms: Mapping[str, Sequence[Score]], metric: Metric, unit: Unit
+) -> tuple[ArmSummary, ...]:
+    """Summarise every arm at every level that its judged trials have."""
+    pairs = [(level, arm, [t for t in arms[arm] if t.level == level])
+             for level in LEVELS for arm in arms]  # fmt: skip
+    return tuple(
+        _summarise_arm(arm, trials, metric, unit, level)
+        for level, arm, trials in pairs
+        if any(t.fate == "judged" for t in trials)
+    )
 
 
 def _passes(judged: Sequence[Score], metric: Metric) -> tuple[Passes, ...]:
@@ -487,7 +468,7 @@ def _summarise_streams(
     return Online(
         arms=tuple(_summarise_arm(name, trials, metric, unit) for name, trials in streams.items()),
         curves=_curves((t for trials in streams.values() for t in trials), metric),
-        levels=tuple(_by_level(streams, metric, unit)),
+        levels=_by_level(streams, metric, unit),
         level_curves={
             level: _curves((t for ts in streams.values() for t in ts if t.level == level), metric)
             for level in LEVELS
@@ -517,19 +498,10 @@ def _against_control(
     if found is None:
         return None
     found = replace(found, missing=to_do)
-    if not missing:
+    alone = compare_arms(learned, control, metric=metric, unit=unit) if missing else None
+    if alone is None:
         return found
-    alone = compare_arms(learned, control, metric=metric, unit=unit)
-    assert alone is not None
-    return replace(
-        found,
-        runs=alone.runs,
-        seeds=alone.seeds,
-        errors=alone.errors,
-        low=math.nan,
-        high=math.nan,
-        p=math.nan,
-        p_holm=math.nan,
-        detectable=None,
-        method=f"not tested: {found.second} ran {len(known)} of these task permutations",
-    )
+    method = f"not tested: {found.second} ran {len(known)} of these task permutations"
+    nothing = dict.fromkeys(("low", "high", "p", "p_holm"), math.nan)
+    same = {name: getattr(alone, name) for name in ("runs", "seeds", "errors")}
+    return replace(found, **nothing, **same, detectable=None, method=method)

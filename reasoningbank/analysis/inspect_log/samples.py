@@ -155,7 +155,7 @@ class _Trial:
         self._events = record.trajectory.events
         self._data = [plain(record.trajectory.resolve(event.data)) for event in self._events]
         ends = {e.parent: e for e in self._events if e.kind == "tool_result"}
-        #: Tool calls, and code as calls of `python`: what was asked, the result, the error, the end.
+        #: Tool calls, and code as calls of `python`: the call, its result, its error, its end.
         self._calls = {
             event.index: self._call(event, ends.get(event.index))
             for event in self._events
