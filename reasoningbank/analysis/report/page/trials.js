@@ -41,7 +41,7 @@ function findTrials(query) {
   const seed = query.get("seed");
   const strict = query.get("strict");
   const verdict = query.get("verdict");
-  const item = query.get("memory") ? store.items.indexOf(query.get("memory")) : null;
+  const item = query.get("memory");
   const found = store.trials.filter(
     (trial) =>
       asked.every((name) => FILTERS[name].of(trial) === query.get(name)) &&
@@ -49,7 +49,7 @@ function findTrials(query) {
       (!verdict || trial.verdict === verdict) &&
       (!task || trial.task.id === task) &&
       (!seed || String(trial.seed) === seed) &&
-      (item === null || trial.items.includes(item)) &&
+      (!item || trial.items.includes(item)) &&
       words.every((word) => searched(trial).includes(word)),
   );
   const order = ORDERS[query.get("order")]?.by || taskOrder;
