@@ -155,25 +155,32 @@ class TimeLeft:
 
 
 def follow_run(bar: Progress, left: TimeLeft) -> Callable[[RunProgress], None]:
-    """Return a callback that updates the bar, or writes a line a trial where there is no bar."""
+    """Return a callback that updates the bar, or writes a line a trial where there is no bar.
+
+    The rate is that of the trial's own arm: arms are not compared along the way.
+    """
     row = bar.add_task("starting", total=None, summary="")
-    scores: list[bool] = []
+    right: dict[str, list[bool]] = {}
 
     def follow(now: RunProgress) -> None:
-        phase = ""
-        if now.record is not None:
-            scores.append(now.record.strict)
-            left.finished(now.key.arm, now.seconds)
-            phase = " practice" if now.record.step is not None else ""
-        rate = f"{sum(scores)}/{len(scores)} strict" if scores else ""
+        arm, phase, record = now.key.arm, "", now.record
+        if record is not None:
+            if record.verdict is not None:
+                right.setdefault(arm, []).append(record.strict)
+            left.finished(arm, now.seconds)
+            phase = " practice" if record.step is not None else ""
+        own = right.get(arm)
+        rate = f"{arm} {sum(own)}/{len(own)} right" if own else ""
         estimate = left.seconds()
         eta = f"about {seconds(estimate)} left" if estimate is not None and now.fresh else ""
         summary = " · ".join(part for part in (rate, seconds(now.seconds), eta) if part)
-        label = f"{now.key.arm}{phase} · {now.key.task}"
+        label = f"{arm}{phase} · {now.key.task}"
         bar.update(row, description=label, total=now.total, completed=now.done, summary=summary)
-        if not progress_console.is_terminal and now.record is not None:
-            verdict = "strict" if now.record.strict else now.record.status
-            notice(f"[{now.done}/{now.total}] {label}: {verdict} · {summary}")
+        if not progress_console.is_terminal and record is not None:
+            ended = "" if record.status == "submitted" else f" ({record.status})"
+            outcome = "right" if record.strict else f"wrong{ended}"
+            outcome = "infrastructure error" if record.verdict is None else outcome
+            notice(f"[{now.done}/{now.total}] {label}: {outcome} · {summary}")
 
     return follow
 
