@@ -161,7 +161,10 @@ class TimeLeft:
 
 
 def follow_run(bar: Progress, left: TimeLeft) -> Callable[[RunProgress], None]:
-    """Return a callback that updates the bar, or writes a line a trial where there is no bar."""
+    """Return a callback that updates the bar, or writes a line a trial where there is no bar.
+
+    The rate is that of the trial's own arm: arms are not compared along the way.
+    """
     row = bar.add_task("starting", total=None, summary="")
     judged: dict[str, list[bool]] = defaultdict(list)
 

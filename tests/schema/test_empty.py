@@ -476,7 +476,8 @@ def test_existence_is_tested_at_the_endpoint_of_the_service(
         # A resource may have several classes, and other ones elsewhere.
         ("SELECT * { ?p a up:Protein ; a up:Simple_Sequence }", ""),
         (
-            "SELECT * { ?p a up:Protein SERVICE <https://sparql.rhea-db.org/sparql> { ?p a up:Taxon } }",
+            "SELECT * { ?p a up:Protein "
+            "SERVICE <https://sparql.rhea-db.org/sparql> { ?p a up:Taxon } }",
             "",
         ),
     ],
