@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import ChainMap, deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, fields, replace
 from typing import Literal, Protocol, TypeVar
@@ -13,6 +13,7 @@ from typing import Literal, Protocol, TypeVar
 from rdflib import Graph
 
 from reasoningbank.algebra.values import Table, Value, kept
+from reasoningbank.corpus.prefixes import complete_prefixes
 from reasoningbank.errors import BudgetError, UsageError
 
 #: Nesting of operations; deeper programs are rejected, since they would overflow the stack.
@@ -70,6 +71,36 @@ class Sent:
     url: str
 
 
+@dataclass(frozen=True)
+class QueryRequest:
+    """A question whose query a program leaves to a model.
+
+    Attributes:
+        question: The question.
+        endpoint: The endpoint that the query is sent to; empty if the program does not name it.
+        columns: Variables that the query must project if it is a SELECT.
+        form: The form that the query must have; empty if any will do.
+        rejected: Queries that were written for it, each with what is wrong with it.
+    """
+
+    question: str
+    endpoint: str = ""
+    columns: frozenset[str] = frozenset()
+    form: str = ""
+    rejected: tuple[tuple[str, str], ...] = ()
+
+
+def naming_columns(request: QueryRequest) -> str:
+    """Return the question of a SPARQLString with the columns that its program reads.
+
+    Examples:
+        >>> naming_columns(QueryRequest("Which cities?", columns=frozenset({"name", "city"})))
+        'Which cities? (Name the columns ?city, ?name.)'
+    """
+    wanted = ", ".join(f"?{name}" for name in sorted(request.columns))
+    return request.question + (f" (Name the columns {wanted}.)" if wanted else "")
+
+
 class RuntimeOf(Protocol):
     """What a run needs of a runtime: everything outside of the process goes through it.
 
@@ -83,8 +114,8 @@ class RuntimeOf(Protocol):
     def get(self, url: str) -> Graph:
         """Return the graph of a document."""
 
-    def send(self, method: Method, url: str, body: Graph | str) -> Sent:
-        """Write a document; raise if the run does not allow it."""
+    def send(self, method: Method, url: str, body: Graph | str, *, only_new: bool = False) -> Sent:
+        """Write a document; raise if the run does not allow it, or it is there already."""
 
     def select(self, endpoint: str, query: str) -> Table:
         """Return the rows of a SELECT, as a stream."""
@@ -95,11 +126,8 @@ class RuntimeOf(Protocol):
     def ask(self, endpoint: str, query: str) -> bool:
         """Return the result of an ASK."""
 
-    def compose(self, question: str, endpoint: str, names: frozenset[str]) -> str:
-        """Return a query that answers a question and projects the names.
-
-        The endpoint is empty if the program does not name it.
-        """
+    def compose(self, request: QueryRequest) -> str:
+        """Return a query that answers a question."""
 
     def uuid(self, place: str) -> str:
         """Return a random UUID; a resumed run gets the same ones again."""
@@ -181,6 +209,8 @@ class Evaluation:
     Attributes:
         names: Variables that the program reads of the rows which this operation's result provides.
         endpoint: The endpoint that the operation's result is sent to; empty if there is none.
+        form: The form of query that the operation's result must be; empty if it is none.
+        prefixes: Prefixes that queries use without declaring them, besides the well-known ones.
         base: The address against which relative IRIs of JSON-LD are resolved.
     """
 
@@ -190,12 +220,18 @@ class Evaluation:
     budget: RunBudget
     names: frozenset[str] = frozenset()
     endpoint: str = ""
+    form: str = ""
     base: str | None = None
     depth: int = 0
+    prefixes: Mapping[str, str] = field(default_factory=dict)
+
+    def declared(self, query: str) -> str:
+        """Return a query that declares the program's prefixes that it uses."""
+        return complete_prefixes(query, self.prefixes).text if self.prefixes else query
 
     def block(self, block: Block, scope: VariableScope) -> Value:
         """Run a block in a scope of its own and return its result, read into memory."""
-        inner = replace(self, scope=scope, names=frozenset(), endpoint="")
+        inner = replace(self, scope=scope, names=frozenset(), endpoint="", form="")
         if block.single:
             return kept(block.nodes[0].value(inner))
         return [kept(node.value(inner)) for node in block.nodes]

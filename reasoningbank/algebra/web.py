@@ -235,7 +235,17 @@ ACCEPT = (
     "application/n-triples, text/turtle;q=0.95, application/ld+json;q=0.8, "
     "application/rdf+xml;q=0.7, application/n-quads;q=0.6, application/trig;q=0.6"
 )
-_MISNAMED = {"application/x-turtle": RdfFormat.TURTLE, "application/json": RdfFormat.JSON_LD}
+#: Others, such as JSON and plain XML, hold no RDF, though a parser would find an empty graph there.
+_FORMATS = {
+    "application/n-triples": RdfFormat.N_TRIPLES,
+    "text/turtle": RdfFormat.TURTLE,
+    "application/x-turtle": RdfFormat.TURTLE,
+    "application/ld+json": RdfFormat.JSON_LD,
+    "application/rdf+xml": RdfFormat.RDF_XML,
+    "application/n-quads": RdfFormat.N_QUADS,
+    "application/trig": RdfFormat.TRIG,
+    "text/n3": RdfFormat.N3,
+}
 _MOST_REDIRECTS = 10
 _READING = ("GET", "HEAD")
 #: The request was not carried out, and may be later.
@@ -394,7 +404,7 @@ class Web:
 def graph_of(reply: Reply, most: int | None = None) -> Graph:
     """Return the graph of a document, including the statements of its named graphs."""
     declared = reply.media_type
-    kind = _MISNAMED.get(declared) or (RdfFormat.from_media_type(declared) if declared else None)
+    kind = _FORMATS.get(declared)
 
     def bad(what: str, hint: str = "", code: str = "bad-rdf") -> EndpointError:
         return EndpointError(what, where=reply.url, hint=hint, code=code)

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from reasoningbank.agents import Attempt, make_agent
-from reasoningbank.agents.algebra import naming_columns
+from reasoningbank.algebra import QueryRequest
+from reasoningbank.algebra.evaluation import naming_columns
 from reasoningbank.corpus import Pack, Task
 from reasoningbank.errors import BudgetError, ModelError, SetupError, ToolError, UsageError
 from reasoningbank.experiment import Arm, Experiment
@@ -124,13 +125,15 @@ class Asker:
         except ToolError as error:
             return answer | {"rows": [], "note": f"the query does not run: {error}"}
 
-    def compose(self, question: str, endpoint: str, names: frozenset[str]) -> str:
-        """Return a query that projects the names, for a question of a program."""
+    def compose(self, request: QueryRequest) -> str:
+        """Return a query for a question of a program."""
         own = self._world.endpoint
-        if endpoint and not own.is_at(endpoint):
+        if request.endpoint and not own.is_at(request.endpoint):
             hint = f"write the query itself, or ask {own.url}"
-            raise UsageError("not the server's endpoint", where=endpoint, hint=hint)
-        return self._attempt(naming_columns(question, names)).sparql or ""
+            raise UsageError("not the server's endpoint", where=request.endpoint, hint=hint)
+        form = f" (Answer with a {request.form} query.)" if request.form else ""
+        wrong = "".join(f" (Not this, {why}: {query})" for query, why in request.rejected)
+        return self._attempt(naming_columns(request) + form + wrong).sparql or ""
 
     def _attempt(self, question: str, stop: threading.Event | None = None) -> Attempt:
         text = " ".join(question.split())

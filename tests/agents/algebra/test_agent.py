@@ -255,7 +255,7 @@ def test_the_results_of_several_operations_are_answers_each(
 def test_limits_of_a_program_are_told_to_its_author(
     solve: Callable[..., Attempt], strict: Callable[..., bool], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("reasoningbank.agents.algebra.LIMITS", Limits(requests=2))
+    monkeypatch.setattr("reasoningbank.algebra.stage.LIMITS", Limits(requests=2))
     asked = op("ASK", endpoint=ENDPOINT, query="ASK { ?town p:name ?name }")
     attempt = solve(READ, op("ForEach", select=select(ALL), operation=asked), select(BIG))
     assert attempt.status == "submitted"
