@@ -227,7 +227,12 @@ def validate(
     names, prefixes = dict(_variable(one) for one in variables or []), _prefixes(pack)
     wrong = mistakes(data, names, prefixes)
     if as_json:
-        print_json([{"path": one.where, "what": one.what, "hint": one.hint} for one in wrong])
+        print_json(
+            [
+                {"path": one.where, "code": one.code, "what": one.what, "hint": one.hint}
+                for one in wrong
+            ]
+        )
     else:
         for one in wrong:
             notice(str(one))

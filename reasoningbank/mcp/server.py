@@ -44,7 +44,8 @@ Find names with sparql_find, sparql_classes, sparql_properties, sparql_describe.
 returns a handle, not rows: look at them with sparql_peek or sparql_slice. Prefixes that \
 endpoint_info lists need no declaration.
 A note says what was cut and how to get the rest; an error says what to try next.
-algebra_run runs a whole program of queries, loops and documents in one call."""
+algebra_run runs a whole program of queries, loops and documents in one call; \
+algebra_operations explains its operations."""
 
 
 def make_server(shared: Shared, sessions: Sessions) -> Server[Any]:

@@ -16,6 +16,7 @@ from reasoningbank.schema import EndpointProfile, Schema
 from reasoningbank.sparql import EndpointConfig, SPARQLClient
 
 if TYPE_CHECKING:
+    from reasoningbank.algebra.stage import Stage
     from reasoningbank.mcp.asking import Asker, Cards
     from reasoningbank.memory import MemoryBank
 import secrets
@@ -115,6 +116,7 @@ class Shared:
         self._bank: MemoryBank | None = None
         self._cards: Cards | None = None
         self._asker: Asker | None = None
+        self._stage: Stage | None = None
 
     def __enter__(self) -> Shared:
         self._opened = self._opener.submit(self._open)
@@ -180,6 +182,18 @@ class Shared:
 
                 self._cards = Cards(self.settings.pack, opened, self.hidden())
             return self._cards
+
+    def stage(self) -> Stage:
+        """Return the pack's offline world: its endpoint, and the resources that programs read."""
+        endpoint = self.opened.endpoint
+        with self._lock:
+            if self._stage is None:
+                # Slow to load.
+                from reasoningbank.algebra.stage import open_stage
+
+                pack = self.settings.pack
+                self._stage = self._stack.enter_context(open_stage(pack, endpoint))
+            return self._stage
 
     def asker(self) -> Asker:
         """Return the agent; SetupError if no model can be opened, or the server has stopped."""
