@@ -93,7 +93,7 @@ def test_a_mistake_is_one_line_with_its_path() -> None:
 
 def test_what_a_pack_declares_need_not_be_declared(tmp_path: Path) -> None:
     pack = write_towns(tmp_path / "towns").root
-    program = op("ASK", endpoint="http://towns.example/sparql", query="ASK { t:Ribe ?p ?o }")
+    program = op("ASK", endpoint="https://towns.example/sparql", query="ASK { t:Ribe ?p ?o }")
     result = said(program, "--json", command="validate")
     assert [one["code"] for one in json.loads(result.stdout)] == ["unknown-prefix"]
     assert said(program, "--pack", str(pack), command="validate").exit_code == 0
