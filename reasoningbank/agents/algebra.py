@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
@@ -336,10 +336,7 @@ def _plan(episode: Episode, stage: Stage, program: Program, compose: Compose) ->
             kept(run_program(program, scene.runtime))
         except ReasoningBankError as failure:
             error = str(failure)
-        writes = [
-            {"method": one.method, "url": one.url, "allowed": one.allowed, "body": one.body[:_BODY]}
-            for one in scene.runtime.planned
-        ]
+        writes = [asdict(one) | {"body": one.body[:_BODY]} for one in scene.runtime.planned]
     _record(episode, "plan", writes=writes, error=error)
 
 

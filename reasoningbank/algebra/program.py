@@ -6,6 +6,7 @@ operations, missing, unknown or ill-typed arguments, unset variables, queries of
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections import ChainMap
 from collections.abc import Iterable, Iterator, Mapping
@@ -46,6 +47,7 @@ from reasoningbank.algebra.terms import (
     term_from_json,
 )
 from reasoningbank.algebra.values import (
+    RowList,
     Stream,
     Table,
     Value,
@@ -169,6 +171,7 @@ class OperationCall:
     kind: type[Operation]
     args: Mapping[str, Any]
     names: frozenset[str] = frozenset()
+    columns: tuple[str, ...] | None = None
 
     def value(self, run: Evaluation) -> Value:
         """Evaluate the arguments in order, then run the operation."""
@@ -374,6 +377,8 @@ class _Validation:
                 kind.check(given, visible)
             except QueryError as error:
                 self.keep(error, path)
+        with contextlib.suppress(QueryError):
+            return OperationCall(path, kind, args, frozenset(names), kind.columns(given))
         return OperationCall(path, kind, args, frozenset(names))
 
     def _check_names(self, kind: type[Operation], given: Mapping[str, Any], path: str) -> None:
@@ -403,7 +408,7 @@ class _Validation:
                 continue
             where, wanted = at_path(path, "args", name), kind_of(member)
             if wanted.reading == "block" and kind.goes_through:
-                seen = inner.of_items(_columns(given.get(kind.goes_through)))
+                seen = inner.of_items(_columns(args.get(kind.goes_through)))
                 args[name] = self.block(given[name], where, seen)
                 names |= seen.reads
             elif wanted.reading == "block":
@@ -466,7 +471,9 @@ class _Validation:
             rows = data["results"]["bindings"]
             if not isinstance(rows, list):
                 table_from_json(data, path)
-            return self._value(rows, at_path(path, "results", "bindings"), visible)
+            read = self._value(rows, at_path(path, "results", "bindings"), visible)
+            empty = {**data, "results": {"bindings": []}}
+            return RowList(read, names_in(read, table_from_json(empty, path).vars))
         if _is_row(data):
             return {
                 name: self._value(member, json_path(path, name), visible)
@@ -517,26 +524,14 @@ def _check_yield(kind: type[Operation], wanted: Kind, path: str, *more: str) -> 
     raise _unexpected(wanted, path, got, hint, op=kind.op)
 
 
-def _columns(data: Any) -> tuple[str, ...] | None:
-    """Return the columns of the rows that JSON data yields; None if the program cannot say."""
-    if isinstance(data, Mapping) and isinstance(data.get("@op"), str):
-        try:
-            given = data.get("args", {})
-            return operation(data["@op"]).columns(given) if isinstance(given, Mapping) else None
-        except QueryError:
-            return None
-    rows: Any = data
-    named: list[str] = []
-    if isinstance(data, Mapping) and isinstance(data.get("results"), Mapping):
-        rows = data["results"].get("bindings")
-        head = data.get("head")
-        names = head.get("vars") if isinstance(head, Mapping) else None
-        named = [n for n in names if isinstance(n, str)] if isinstance(names, list) else []
-    if not isinstance(rows, list) or not rows or not all(isinstance(r, Mapping) for r in rows):
-        return None
-    if any("@op" in row for row in rows):
-        return None
-    return names_in(rows, named)
+def _columns(part: Any) -> tuple[str, ...] | None:
+    """Return the columns of the rows that a value yields; None if the program cannot say."""
+    if isinstance(part, OperationCall | RowList):
+        return part.columns
+    if isinstance(part, Table):
+        return part.vars
+    rows = isinstance(part, list) and part and all(isinstance(row, Mapping) for row in part)
+    return names_in(part) if rows else None
 
 
 def _fit(content: Value, wanted: Kind, path: str) -> None:

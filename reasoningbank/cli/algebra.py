@@ -11,7 +11,7 @@ import sys
 import tempfile
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -472,8 +472,5 @@ def _result(program: Program, runtime: Runtime, given: Mapping[str, Value]) -> I
         return
     yield '{"result": '
     yield from chunks
-    writes = [
-        {"method": one.method, "url": one.url, "allowed": one.allowed, "body": one.body}
-        for one in runtime.planned
-    ]
+    writes = [asdict(one) for one in runtime.planned]
     yield f',\n"writes": {json.dumps(writes, ensure_ascii=False)}}}'

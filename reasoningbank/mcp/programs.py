@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, cast
 
 from reasoningbank.algebra import (
@@ -186,15 +186,7 @@ def run(session: Session, given: Mapping[str, Any], stop: threading.Event) -> di
             raise ToolError(text, code=error.code) from error
         answer = _answer(session, outcome) | {"requests": runtime.requests}
         if runtime.dry_run:
-            planned = [
-                {
-                    "method": w.method,
-                    "url": w.url,
-                    "allowed": w.allowed,
-                    "body": cut(w.body, MAX_BODY),
-                }
-                for w in runtime.planned
-            ]
+            planned = [asdict(w) | {"body": cut(w.body, MAX_BODY)} for w in runtime.planned]
             return answer | {"would_write": fit(planned), "writes_in_all": len(planned)}
         if runtime.writes:
             done = [{"method": w.method, "url": w.url, "status": w.status} for w in runtime.writes]

@@ -147,36 +147,6 @@ def ldh_list(
     return run.runtime.select(asked, _CHILDREN % iri(url))
 
 
-def _create(
-    run: Evaluation,
-    kind: URIRef,
-    container: str,
-    slug: str,
-    title: Literal,
-    description: Literal,
-    only_new: bool,
-) -> Table:
-    """Write a document with its title and description below a container."""
-    name = slug or str(title)
-    if name in ("", ".", ".."):
-        hint = "give a slug or a title that has letters"
-        what = f"{name!r} cannot be the name of a document"
-        raise ProgramError(what, hint=hint, code="bad-name")
-    document = URIRef(f"{container.removesuffix('/')}/{encode_for_uri(name)}/")
-    graph = Graph()
-    graph.add((document, RDF.type, kind))
-    graph.add((document, DCT.title, title))
-    if str(description):
-        graph.add((document, DCT.description, description))
-    if kind == DH.Container:
-        # A container shows the view of its children.
-        content = BNode()
-        graph.add((document, RDF["_1"], content))
-        graph.add((content, RDF.type, LDH.Object))
-        graph.add((content, RDF.value, LDH.ChildrenView))
-    return _write(run, "PUT", str(document), graph, only_new)
-
-
 @define("ldh-CreateContainer", "table", _LDH, **_WRITING)
 def ldh_create_container(
     run: Evaluation,
@@ -190,7 +160,13 @@ def ldh_create_container(
 
     Its URL is the parent's with the slug (the title by default), which is percent-encoded here.
     """
-    return _create(run, DH.Container, parent, slug, title, description, only_new)
+    document, graph = _described(DH.Container, parent, slug, title, description)
+    # It shows the view of its children.
+    content = BNode()
+    graph.add((document, RDF["_1"], content))
+    graph.add((content, RDF.type, LDH.Object))
+    graph.add((content, RDF.value, LDH.ChildrenView))
+    return _write(run, "PUT", str(document), graph, only_new)
 
 
 @define("ldh-CreateItem", "table", _LDH, **_WRITING)
@@ -206,4 +182,23 @@ def ldh_create_item(
 
     Its URL is the container's with the slug (the title by default), which is percent-encoded here.
     """
-    return _create(run, DH.Item, container, slug, title, description, only_new)
+    document, graph = _described(DH.Item, container, slug, title, description)
+    return _write(run, "PUT", str(document), graph, only_new)
+
+
+def _described(
+    kind: URIRef, container: str, slug: str, title: Literal, description: Literal
+) -> tuple[URIRef, Graph]:
+    """Return the URL of a document below a container, and what is stated of it."""
+    name = slug or str(title)
+    if name in ("", ".", ".."):
+        hint = "give a slug or a title that has letters"
+        what = f"{name!r} cannot be the name of a document"
+        raise ProgramError(what, hint=hint, code="bad-name")
+    document = URIRef(f"{container.removesuffix('/')}/{encode_for_uri(name)}/")
+    graph = Graph()
+    graph.add((document, RDF.type, kind))
+    graph.add((document, DCT.title, title))
+    if str(description):
+        graph.add((document, DCT.description, description))
+    return document, graph
