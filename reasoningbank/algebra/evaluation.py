@@ -8,7 +8,7 @@ from collections import ChainMap, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, fields, replace
-from typing import Literal, Protocol, TypeVar
+from typing import Any, Literal, Protocol, TypeVar
 
 from rdflib import Graph
 
@@ -151,23 +151,12 @@ class VariableScope:
         return VariableScope(self.variables.new_child(), item, columns, (*self.rows, at))
 
 
-class Node(Protocol):
-    """A part of a validated program that yields a value."""
-
-    @property
-    def path(self) -> str:
-        """Its JSON path."""
-
-    def value(self, run: Evaluation) -> Value:
-        """Return its value."""
-
-
 @dataclass(frozen=True)
 class Block:
     """Operations that an operation runs by itself: one, or several in order."""
 
     path: str
-    nodes: tuple[Node, ...]
+    nodes: tuple[Any, ...]
     single: bool
 
 

@@ -19,7 +19,6 @@ from reasoningbank.algebra.evaluation import (
     MOST_DEPTH,
     Block,
     Evaluation,
-    Node,
     RunBudget,
     RuntimeOf,
     VariableScope,
@@ -329,7 +328,7 @@ class _Validation:
 
     def block(self, data: Any, path: str, visible: Visible) -> Block:
         """Read one operation or a list of them; each sees the variables set before it."""
-        nodes: list[Node] = []
+        nodes: list[OperationCall] = []
         single = not isinstance(data, list)
         if data == []:
             what = "expected an operation, got an empty list"
@@ -560,7 +559,7 @@ def _is_row(data: Mapping[str, Any]) -> bool:
     )
 
 
-def _sample(node: Node, key: str) -> Value:
+def _sample(node: Any, key: str) -> Value:
     """Return a value of the type that a node yields."""
     if key in ("@language", "@direction"):
         return Literal("en" if key == "@language" else "ltr")

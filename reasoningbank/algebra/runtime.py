@@ -17,13 +17,13 @@ from reasoningbank.algebra.terms import BlankNodes, from_oxigraph
 from reasoningbank.algebra.values import Row, Table
 from reasoningbank.algebra.web import (
     ACCEPT,
-    AddressMap,
     Credential,
     NotSent,
     Record,
     Web,
     checked,
     graph_of,
+    moved,
     summary,
     tls_context,
     within,
@@ -124,7 +124,8 @@ class Runtime:
         self._compose = compose
         self._planned: list[Planned] = []
         self._lock = threading.Lock()
-        self._addresses = AddressMap(addresses or {})
+        given = (addresses or {}).items()
+        self._addresses = {checked(public): checked(real) for public, real in given}
         self._record = record or (lambda _: None)
         self._clients: dict[str, SPARQLClient] = {}
         self._web = Web(
@@ -295,8 +296,8 @@ class Runtime:
                     endpoint,
                     # Public endpoints know them too, so queries often do not declare them.
                     prefixes=PREFIXES,
-                    query_url=self._addresses.asked_at(endpoint),
-                    aliases=self._addresses.real,
+                    query_url=moved(self._addresses, endpoint),
+                    aliases=self._addresses,
                     services=self._allow_read,
                     max_rows=limits.rows or _UNLIMITED,
                     max_bytes=limits.result_bytes,

@@ -75,26 +75,8 @@ def within(bases: Iterable[str], url: str) -> str | None:
     return max((base for base in bases if inside(base, url)), key=len, default=None)
 
 
-@dataclass(frozen=True)
-class AddressMap:
-    """Public addresses and the real ones that requests are sent to."""
-
-    real: Mapping[str, str] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        clean = {checked(public): checked(real) for public, real in self.real.items()}
-        object.__setattr__(self, "real", clean)
-
-    def asked_at(self, url: str) -> str:
-        """Return the real address of a public one."""
-        return _moved(self.real, url)
-
-    def known_as(self, url: str) -> str:
-        """Return the public address of a real one."""
-        return _moved({real: public for public, real in self.real.items()}, url)
-
-
-def _moved(prefixes: Mapping[str, str], url: str) -> str:
+def moved(prefixes: Mapping[str, str], url: str) -> str:
+    """Return an address with the longest of the prefixes replaced by what it is mapped to."""
     base = within(prefixes, url)
     if base is None:
         return url
@@ -274,7 +256,8 @@ class Web:
     """Sends the requests of one run and counts what they use; threads may share it."""
 
     limits: Limits
-    addresses: AddressMap
+    # Public prefix → the real one, which requests are sent to.
+    addresses: Mapping[str, str]
     credentials: tuple[Credential, ...]
     record: Record
     pause: Callable[[float], None]
@@ -305,7 +288,7 @@ class Web:
 
     def known_as(self, url: str) -> str:
         """Return the public address of a real one."""
-        return self.addresses.known_as(checked(url))
+        return moved({real: public for public, real in self.addresses.items()}, checked(url))
 
     def credential(self, url: str) -> Credential | None:
         """Return the credential for an address."""
@@ -366,7 +349,7 @@ class Web:
         sent = {"User-Agent": USER_AGENT, "Accept-Encoding": "identity", **headers}
         sent |= {} if credential is None else credential.headers
         request = urllib.request.Request(
-            self.addresses.asked_at(url),
+            moved(self.addresses, url),
             data=None if method in _READING else body,
             headers=sent,
             method=method,

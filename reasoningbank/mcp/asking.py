@@ -18,7 +18,7 @@ from reasoningbank.experiment.context import context_at
 from reasoningbank.experiment.trial import attempt_task
 from reasoningbank.judge import GoldStore
 from reasoningbank.lm import open_lm
-from reasoningbank.mcp.sessions import Opened, Session, Settings
+from reasoningbank.mcp.sessions import Once, Opened, Session, Settings
 from reasoningbank.mcp.toolbox import shown
 from reasoningbank.memory.context import Budgets, ContextBuilder
 from reasoningbank.trajectory import Event
@@ -33,11 +33,15 @@ class Cards:
     """Layers L0 and L1 of an endpoint, each built on first use."""
 
     def __init__(self, pack: Pack, opened: Opened, hidden: frozenset[str]) -> None:
-        self._pack = pack
-        self._opened = opened
-        self._hidden = hidden
-        self._lock = threading.Lock()
-        self._builders: dict[str, ContextBuilder] = {}
+        self._once = Once()
+        self._known: dict[str, Any] = {
+            "endpoint": opened.endpoint,
+            "vocabulary": opened.vocabulary,
+            "pack": pack,
+            "budgets": BUDGETS,
+            "hidden": hidden,
+            "tools": True,
+        }
 
     def sense(self) -> str:
         """Return the sense card."""
@@ -51,18 +55,7 @@ class Cards:
         return self._builder("L1").build(text).text
 
     def _builder(self, layer: str) -> ContextBuilder:
-        with self._lock:
-            if layer not in self._builders:
-                self._builders[layer] = ContextBuilder(
-                    [layer],
-                    endpoint=self._opened.endpoint,
-                    vocabulary=self._opened.vocabulary,
-                    pack=self._pack,
-                    budgets=BUDGETS,
-                    hidden=self._hidden,
-                    tools=True,
-                )
-            return self._builders[layer]
+        return self._once.get(layer, lambda: ContextBuilder([layer], **self._known))
 
 
 #: Seconds between checks whether a waiting question was cancelled.
@@ -82,7 +75,6 @@ class Asker:
         self._arm = Arm(name="ask", agent=settings.agent, lm=settings.lm)
         self._experiment = Experiment(name="ask", pack=str(settings.pack.root), arms=(self._arm,))
         self._lock = threading.Lock()
-        self._stack = contextlib.ExitStack()
         with contextlib.ExitStack() as stack:
             scratch = Path(stack.enter_context(tempfile.TemporaryDirectory()))
             model = stack.enter_context(open_lm(settings.lm))

@@ -99,23 +99,14 @@ def make_server(shared: Shared, sessions: Sessions) -> Server[Any]:
         )
 
     async def list_resources(_: object, __: object) -> types.ListResourcesResult:
-        found = [
-            types.Resource(
-                uri=page.uri, name=page.name, description=page.description, mime_type=page.kind
-            )
-            for page in pages(shared)
-            if not page.variable
-        ]
-        return types.ListResourcesResult(resources=found)
+        fixed = [page for page in pages(shared) if not page.variable]
+        return types.ListResourcesResult(
+            resources=[types.Resource(uri=page.uri, **page.about) for page in fixed]
+        )
 
     async def list_templates(_: object, __: object) -> types.ListResourceTemplatesResult:
         found = [
-            types.ResourceTemplate(
-                uri_template=f"{page.uri}{{{page.variable}}}",
-                name=page.name,
-                description=page.description,
-                mime_type=page.kind,
-            )
+            types.ResourceTemplate(uri_template=f"{page.uri}{{{page.variable}}}", **page.about)
             for page in pages(shared)
             if page.variable
         ]
