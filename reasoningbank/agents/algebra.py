@@ -6,7 +6,6 @@ import functools
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -78,11 +77,6 @@ class ShownProgram(BaseModel):
     instruction: str
     program: Any
 
-    @cached_property
-    def text(self) -> str:
-        """The program in one line, which takes the fewest tokens."""
-        return json.dumps(self.program, ensure_ascii=False)
-
 
 def load_shown_programs(path: Path) -> tuple[ShownProgram, ...]:
     """Read few-shot programs from a JSON file; a missing file holds none."""
@@ -128,7 +122,9 @@ class Writing:
         self._config = {"response_format": _response_format(names)} if self.is_constrained else {}
         self._signature = _signature(episode, names)
         self._written: set[str] = set()
-        self._shown = [_turn(one.instruction, one.text) for one in shown]
+        # In one line, which takes the fewest tokens.
+        texts = [json.dumps(one.program, ensure_ascii=False) for one in shown]
+        self._shown = list(map(_turn, (one.instruction for one in shown), texts))
         self._turns = list(self._shown)
 
     def first(self) -> ProgramDraft:

@@ -83,7 +83,7 @@ class QueryRequest:
         rejected: Queries that were written for it, each with what is wrong with it.
     """
 
-    question: str
+    question: str = ""
     endpoint: str = ""
     columns: frozenset[str] = frozenset()
     form: str = ""
@@ -104,33 +104,21 @@ def naming_columns(request: QueryRequest) -> str:
 class RuntimeOf(Protocol):
     """What a run needs of a runtime: everything outside of the process goes through it.
 
-    The graphs that it returns hold blank nodes of their own (see `graph_from_quads`).
+    The graphs that it returns hold blank nodes of their own (see `graph_from_quads`). `Runtime`
+    says what the methods do.
     """
 
     @property
-    def limits(self) -> Limits:
-        """The budgets of the run."""
-
-    def get(self, url: str) -> Graph:
-        """Return the graph of a document."""
-
-    def send(self, method: Method, url: str, body: Graph | str, *, only_new: bool = False) -> Sent:
-        """Write a document; raise if the run does not allow it, or it is there already."""
-
-    def select(self, endpoint: str, query: str) -> Table:
-        """Return the rows of a SELECT, as a stream."""
-
-    def graph(self, endpoint: str, query: str) -> Graph:
-        """Return the graph of a CONSTRUCT or DESCRIBE."""
-
-    def ask(self, endpoint: str, query: str) -> bool:
-        """Return the result of an ASK."""
-
-    def compose(self, request: QueryRequest) -> str:
-        """Return a query that answers a question."""
-
-    def uuid(self, place: str) -> str:
-        """Return a random UUID; a resumed run gets the same ones again."""
+    def limits(self) -> Limits: ...
+    def get(self, url: str) -> Graph: ...
+    def send(
+        self, method: Method, url: str, body: Graph | str, *, only_new: bool = False
+    ) -> Sent: ...
+    def select(self, endpoint: str, query: str) -> Table: ...
+    def graph(self, endpoint: str, query: str) -> Graph: ...
+    def ask(self, endpoint: str, query: str) -> bool: ...
+    def compose(self, request: QueryRequest) -> str: ...
+    def uuid(self, place: str) -> str: ...
 
 
 @dataclass(frozen=True)
@@ -196,9 +184,7 @@ class Evaluation:
     """The context in which an operation runs.
 
     Attributes:
-        names: Variables that the program reads of the rows which this operation's result provides.
-        endpoint: The endpoint that the operation's result is sent to; empty if there is none.
-        form: The form of query that the operation's result must be; empty if it is none.
+        wanted: What a query has to be that this operation's result is, or is put into.
         prefixes: Prefixes that queries use without declaring them, besides the well-known ones.
         base: The address against which relative IRIs of JSON-LD are resolved.
     """
@@ -207,12 +193,14 @@ class Evaluation:
     path: str
     scope: VariableScope
     budget: RunBudget
-    names: frozenset[str] = frozenset()
-    endpoint: str = ""
-    form: str = ""
+    wanted: QueryRequest = QueryRequest()
     base: str | None = None
     depth: int = 0
     prefixes: Mapping[str, str] = field(default_factory=dict)
+
+    def wanting(self, **changes: Any) -> Evaluation:
+        """Return the same context with some of `wanted` changed."""
+        return replace(self, wanted=replace(self.wanted, **changes))
 
     def declared(self, query: str) -> str:
         """Return a query that declares the program's prefixes that it uses."""
@@ -220,7 +208,7 @@ class Evaluation:
 
     def block(self, block: Block, scope: VariableScope) -> Value:
         """Run a block in a scope of its own and return its result, read into memory."""
-        inner = replace(self, scope=scope, names=frozenset(), endpoint="", form="")
+        inner = replace(self, scope=scope, wanted=QueryRequest())
         if block.single:
             return kept(block.nodes[0].value(inner))
         return [kept(node.value(inner)) for node in block.nodes]

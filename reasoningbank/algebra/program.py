@@ -158,7 +158,8 @@ def run_program(
     scope = VariableScope(ChainMap({name: kept(value) for name, value in given.items()}))
     run = Evaluation(runtime, "$", scope, RunBudget(runtime.limits), prefixes=ready.prefixes)
     if ready.block.single:
-        return ready.block.nodes[0].value(run)
+        result: Value = ready.block.nodes[0].value(run)
+        return result
     return Stream(node.value(run) for node in ready.block.nodes)
 
 
@@ -178,19 +179,19 @@ class OperationCall:
         try:
             inner.budget.check(inner.depth)
             values: dict[str, Any] = {}
-            around = replace(inner, form=self.kind.asks or inner.form)
+            around = inner.wanting(form=self.kind.asks or inner.wanted.form)
             for name, argument in self.args.items():
                 if isinstance(argument, Block):
                     values[name] = argument
                     continue
-                names = self.names if name == self.kind.goes_through else inner.names
+                read = self.names if name == self.kind.goes_through else inner.wanted.columns
                 where = at_path(self.path, "args", name)
-                value = _evaluated(argument, replace(around, names=names), where)
+                value = _evaluated(argument, around.wanting(columns=read), where)
                 if value is None and not self.kind.model_fields[name].is_required():
                     continue  # an unbound variable omits an optional argument
                 values[name] = value
                 if is_term(value) and name == "endpoint":
-                    around = replace(around, endpoint=str(value))
+                    around = around.wanting(endpoint=str(value))
                 elif is_term(value) and name == self.kind.base_argument:
                     around = replace(around, base=str(value))
             return _located_stream(self.kind.of(values, self.path).run(inner), self.path)
@@ -448,7 +449,7 @@ class _Validation:
             _fit(part, wanted, path)
             return part
         forms = {list: "list", dict: "row", TermTemplate: "term"}
-        form = forms.get(type(part), "graph")
+        form = next((name for kind, name in forms.items() if isinstance(part, kind)), "graph")
         if form not in wanted.takes:
             raise _unexpected(wanted, path, f", got a {form}")
         return part

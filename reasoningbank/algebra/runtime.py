@@ -18,7 +18,6 @@ from reasoningbank.algebra.values import Row, Table
 from reasoningbank.algebra.web import (
     ACCEPT,
     Credential,
-    NotSent,
     Record,
     Web,
     checked,
@@ -30,6 +29,7 @@ from reasoningbank.algebra.web import (
 )
 from reasoningbank.algebra.writes import Journal, Unanswered, Write, Writer, body_of
 from reasoningbank.errors import BudgetError, EndpointError, QueryError, UsageError
+from reasoningbank.http import Unreachable
 from reasoningbank.sparql import (
     BooleanResult,
     EndpointConfig,
@@ -175,7 +175,7 @@ class Runtime:
         headers = {"Accept": ACCEPT}
         try:
             reply = self._web.ask("GET", address, headers=headers, may_follow=self._check_read)
-        except NotSent as error:
+        except Unreachable as error:
             what, hint = str(error), "check the address and that its server is up"
             raise EndpointError(what, where=address, hint=hint, code="no-connection") from None
         status = reply.status

@@ -238,14 +238,6 @@ _GATEWAY = frozenset({502, 504})
 Record = Callable[[Mapping[str, Any]], None]
 
 
-class Lost(Exception):  # noqa: N818 - an outcome, not a defect
-    """A request was sent, and it is unknown whether it was carried out."""
-
-
-class NotSent(Exception):  # noqa: N818
-    """A request was not sent: there is no connection."""
-
-
 def summary(reply: Reply) -> str:
     """Return the status of a reply with what its body says, on one line."""
     return f"HTTP {reply.status}" + (f": {reply.message}" if reply.message else "")
@@ -314,11 +306,11 @@ class Web:
                     retries=self.limits.tries - 1,
                     until=until,
                     statuses=_LATER | _GATEWAY if reading else _LATER,
-                    repeat=(NotSent, Lost) if reading else NotSent,
+                    repeat=ExchangeError if reading else Unreachable,
                     pause=self.pause,
                 )
-            except Lost as lost:
-                if not reading:
+            except ExchangeError as lost:
+                if not reading or isinstance(lost, Unreachable):
                     raise
                 hint = "try again later"
                 raise EndpointError(f"{lost}", where=url, hint=hint, code="no-reply") from None
@@ -366,11 +358,11 @@ class Web:
             event |= {"status": reply.status, "bytes": len(reply.body)}
         except Unreachable as error:
             event["error"] = "no connection"
-            raise NotSent(f"no connection: {error}") from None
+            raise Unreachable(f"no connection: {error}") from None
         except ExchangeError as error:
             event["error"] = "no answer"
             what = f"no complete reply within {timeout:.3g} s"
-            raise Lost(f"{what}: {error}" if str(error) else what) from None
+            raise ExchangeError(f"{what}: {error}" if str(error) else what) from None
         finally:
             self.record({**event, "seconds": time.monotonic() - began})
         coding = (reply.headers.get("Content-Encoding") or "identity").lower()

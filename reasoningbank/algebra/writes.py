@@ -29,7 +29,7 @@ from rdflib.term import Node
 
 from reasoningbank.algebra.evaluation import Method, Sent
 from reasoningbank.algebra.terms import to_oxigraph
-from reasoningbank.algebra.web import ACCEPT, Lost, NotSent, Web, graph_of, summary
+from reasoningbank.algebra.web import ACCEPT, Web, graph_of, summary
 from reasoningbank.errors import (
     BudgetError,
     EndpointError,
@@ -37,7 +37,7 @@ from reasoningbank.errors import (
     RecordError,
     UsageError,
 )
-from reasoningbank.http import Reply
+from reasoningbank.http import ExchangeError, Reply, Unreachable
 from reasoningbank.ldp.exchange import fingerprint
 
 State = Literal["done", "refused", "not sent", "unanswered"]
@@ -355,15 +355,15 @@ class Writer:
                     condition = self._condition(order)
                     write = self.journal.again(write, condition)
                     continue
-            except Lost as error:
-                lost = str(error)
-            except (NotSent, BudgetError, EndpointError, UsageError) as error:
+            except (Unreachable, BudgetError, EndpointError, UsageError) as error:
                 # An earlier attempt may still be carried out.
                 state: State = "unanswered" if lost else "not sent"
                 self.journal.end(write, state, why=lost or str(error))
                 if isinstance(error, BudgetError):
                     raise
                 raise order.failure(state, f"{error}") from error
+            except ExchangeError as error:
+                lost = str(error)
             else:
                 # After a lost reply, the lost request itself may have changed it.
                 if reply.status not in _UNCLEAR and not (changed and lost):
@@ -410,7 +410,7 @@ class Writer:
                 return False
             if order.graph is not None and self._holds(order, order.graph):
                 return True
-        except (Lost, NotSent, ReasoningBankError) as error:
+        except (ExchangeError, ReasoningBankError) as error:
             what = f"the document cannot be read: {error}"
             raise EndpointError(what, where=order.url, code="write-unknown") from None
         what = f"the document does not show whether an earlier {order.method} was done"
@@ -424,7 +424,7 @@ class Writer:
         # The server compares the condition with the document, in any format.
         try:
             reply = self.web.ask("HEAD", order.address, headers={"Accept": ACCEPT})
-        except NotSent as error:
+        except Unreachable as error:
             raise EndpointError(f"{error}", where=order.url, code="no-connection") from None
         if reply.status in (404, 410):
             return _ABSENT

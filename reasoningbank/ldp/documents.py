@@ -337,15 +337,9 @@ class Documents:
         return {url: triples for url, triples in held.items() if triples}
 
     def put(self, url: str, triples: Sequence[Triple], check: Check = lambda _: None) -> bool:
-        """Create or replace a document.
+        """Create or replace a document at the base or below; return whether it was created.
 
-        Args:
-            url: Its address, at the base or below.
-            triples: Its new triples.
-            check: Called with the current version or None; it may raise to refuse the write.
-
-        Returns:
-            Whether it was created.
+        `check` is called with the current version or None, and may raise to refuse the write.
 
         Raises:
             Refused: If it cannot be stored under this address, or claims false members.

@@ -131,10 +131,10 @@ def explain(session: Session, given: Mapping[str, Any], _: threading.Event) -> d
         lines = [f"{signature(kind)}: {summary(kind)}" for kind in operations().values()]
         note = "give names for their arguments and examples"
         return {"operations": lines, "prefixes": sorted(_prefixes(session)), "note": note}
-    text = reference(given["names"][:MAX_EXPLAINED])
-    left = given["names"][MAX_EXPLAINED:]
-    note = {"note": f"at most {MAX_EXPLAINED} at once; left out: {', '.join(left)}"} if left else {}
-    return {"reference": cut(text, MAX_REFERENCE), **note}
+    answer = {"reference": cut(reference(given["names"][:MAX_EXPLAINED]), MAX_REFERENCE)}
+    if left := given["names"][MAX_EXPLAINED:]:
+        answer["note"] = f"at most {MAX_EXPLAINED} at once; left out: {', '.join(left)}"
+    return answer
 
 
 def validate(session: Session, given: Mapping[str, Any], _: threading.Event) -> dict[str, Any]:

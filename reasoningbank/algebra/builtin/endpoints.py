@@ -59,7 +59,7 @@ def sparql_string(run: Evaluation, question: Annotated[Text, "What the query is 
     descriptions of resources), with all variables named, never `*`. The variables that the
     program reads of its rows are among them.
     """
-    request = QueryRequest(str(question), run.endpoint, run.names, run.form)
+    request = replace(run.wanted, question=str(question))
     for left in range(MOST_REPLIES, 0, -1):
         text = run.declared(run.runtime.compose(request))
         try:

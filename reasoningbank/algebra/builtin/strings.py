@@ -28,6 +28,8 @@ _FLAGS = {"s": re.DOTALL, "m": re.MULTILINE, "i": re.IGNORECASE}
 _BLANKS = re.compile(r"[\t\n\r ]+")
 #: ASCII characters that no IRI may hold, which `resolve` encodes.
 _FORBIDDEN = frozenset('<>"{}|^`\\')
+#: The parts of a replacement: text, a group's number, an escaped character.
+_PARTS = re.compile(r"(?P<text>[^\\$]+)|\$(?P<digits>[0-9]*)|\\(?P<escaped>.?)", re.DOTALL)
 #: A percent sign that encodes nothing.
 _STRAY = re.compile("%(?![0-9A-Fa-f]{2})")
 
@@ -129,27 +131,19 @@ def _without_blanks(pattern: str) -> str:
 def _replacer(replacement: str, groups: int) -> Callable[[regex.Match[str]], str]:
     """Parse a replacement string into texts and numbers of groups."""
     parts: list[str | int] = []
-    at = 0
-    while at < len(replacement):
-        sign, following = replacement[at], replacement[at + 1 : at + 2]
-        if sign == "\\":
-            if following not in ("\\", "$") or not following:
-                raise _bad_replacement(replacement, r"write a backslash as \\")
-            parts.append(following)
-            at += 2
-        elif sign == "$":
-            digits = re.match(r"[0-9]+", replacement[at + 1 :])
-            if digits is None:
-                raise _bad_replacement(replacement, r"write a dollar sign as \$")
+    for found in _PARTS.finditer(replacement):
+        text, digits, escaped = found["text"], found["digits"], found["escaped"]
+        if digits:
             # As many digits as name an existing group, and at least one.
-            size = len(digits[0])
-            while size > 1 and int(digits[0][:size]) > groups:
+            size = len(digits)
+            while size > 1 and int(digits[:size]) > groups:
                 size -= 1
-            parts.append(int(digits[0][:size]))
-            at += 1 + size
+            parts += [int(digits[:size]), digits[size:]]
+        elif text or (escaped and escaped in "\\$"):
+            parts.append(text or escaped)
         else:
-            parts.append(sign)
-            at += 1
+            sign = found[0][0]
+            raise _bad_replacement(replacement, f"write {sign} as \\{sign}")
 
     def put(match: regex.Match[str]) -> str:
         return "".join(
