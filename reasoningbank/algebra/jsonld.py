@@ -97,7 +97,11 @@ def graph_from_jsonld(
     """
     check_jsonld(data, path, base)
     try:
-        text = json.dumps(_exact(data, terms_of(contexts_of(data, path), "@type")))
+        terms = {name: term for one in contexts_of(data, path) for name, term in one.items()}
+        types = {
+            n: str(t["@type"]) for n, t in terms.items() if isinstance(t, dict) and "@type" in t
+        }
+        text = json.dumps(_exact(data, types))
         return graph_from_quads(pyoxigraph.parse(text, pyoxigraph.RdfFormat.JSON_LD, base_iri=base))
     except (SyntaxError, ValueError) as error:
         hint = "write keys as full IRIs, or give an @context"
@@ -107,17 +111,20 @@ def graph_from_jsonld(
         raise error.at(path) from None
 
 
-def _exact(data: Any, typed: frozenset[str], key: str = "") -> Any:
+def _exact(data: Any, types: Mapping[str, str], key: str = "") -> Any:
     """Write integers as typed strings where the parser would make them inexact doubles."""
+    kind = types.get(key, "@none")
+    if kind == "@json":
+        return data
     if isinstance(data, list):
-        return [_exact(item, typed, key) for item in data]
+        return [_exact(item, types, key) for item in data]
     if isinstance(data, Mapping):
         if _is_inexact(number := data.get("@value")):
             return {"@type": str(XSD.integer), **data, "@value": str(number)}
-        return {k: v if k == "@context" else _exact(v, typed, k) for k, v in data.items()}
+        return {k: v if k == "@context" else _exact(v, types, k) for k, v in data.items()}
     if not _is_inexact(data):
         return data
-    return str(data) if key in typed else {"@value": str(data), "@type": str(XSD.integer)}
+    return str(data) if kind[:1] != "@" else {"@value": str(data), "@type": str(XSD.integer)}
 
 
 def _is_inexact(data: Any) -> bool:
@@ -216,14 +223,14 @@ def contexts_of(data: Any, path: str) -> Iterator[Mapping[str, Any]]:
 
 
 def terms_of(contexts: Iterable[Mapping[str, Any]], keyword: str, *values: str) -> frozenset[str]:
-    """Return the terms that contexts define with one of the values of a keyword, or with any."""
+    """Return the terms that contexts define with one of the values of a keyword."""
     return frozenset(
         term
         for context in contexts
         for term, meaning in context.items()
-        if isinstance(meaning, Mapping) and keyword in meaning
-        for given in [meaning[keyword]]
-        if not values or set(given if isinstance(given, list) else [given]) & set(values)
+        if isinstance(meaning, Mapping)
+        for given in [meaning.get(keyword)]
+        if set(given if isinstance(given, list) else [given]) & set(values)
     )
 
 

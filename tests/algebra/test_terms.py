@@ -91,6 +91,7 @@ def test_integers_of_json_are_exact(number: int) -> None:
         ({"http://e/p": [{"@value": number}]}, XSD.integer),
         ({"http://e/p": {"@value": number, "@type": str(XSD.decimal)}}, XSD.decimal),
         ({"@context": typed, "p": number}, XSD.decimal),
+        ({"@context": {"p": {"@id": "http://e/p", "@type": "@id"}}, "p": number}, XSD.integer),
     ):
         (term,) = graph_from_jsonld({"@id": "http://e/a", **written}).objects()
         assert isinstance(term, Literal)
