@@ -141,7 +141,8 @@ class PatternDetector:
                 whole = frozenset(range(len(inside)))
                 matches = self._matches(inside, LANGUAGES)
                 named = {pattern for pattern, _, numbers in matches if numbers == whole}
-                found |= {(pattern, frozenset({number})): WEAK for pattern in named - quoted}
+                for pattern in named - quoted:
+                    found.setdefault((pattern, frozenset({number})), WEAK)
                 quoted |= named
         matched = {numbers for _, numbers in found}
         scores: _Scores = {}
