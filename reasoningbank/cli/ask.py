@@ -25,7 +25,7 @@ from reasoningbank.lm import parse_name
 from reasoningbank.nl2sparql.confidence import Confidence, confidence_in
 from reasoningbank.nl2sparql.graph.build import mermaid_picture, save_picture
 from reasoningbank.nl2sparql.graph.state import GraphSettings
-from reasoningbank.trajectory import Event, Usage
+from reasoningbank.trajectory import Event
 
 #: Characters of a turn's output that are shown; the agent sees no more either.
 MOST_OUTPUT = 1_500
@@ -59,14 +59,9 @@ def ask(
     attempt, usage = result.attempt, result.attempt.usage
     trust = confidence_in(attempt.trajectory)
     if as_json:
-        data: dict[str, Any] = {
-            "sparql": attempt.sparql,
-            "status": attempt.status,
-            "rows": result.rows,
-            "note": result.note,
-            "turns": usage.iterations,
-            "memory": list(result.memory),
-        }
+        data: dict[str, Any] = {"sparql": attempt.sparql, "status": attempt.status}
+        data |= {"rows": result.rows, "note": result.note, "turns": usage.iterations}
+        data |= {"memory": list(result.memory)}
         for name in ("tool_calls", "seconds", "tokens", "dollars"):
             data[name] = getattr(usage, name)
         data["confidence"] = trust.confidence if trust and trust.calibrated else None
@@ -86,13 +81,15 @@ def ask(
     if headers:
         print_table(headers, [[row.get(name, "") for name in headers] for row in result.rows])
     say(result.note or f"{len(result.rows)} rows")
+    price = "no known price" if usage.unpriced else f"${usage.dollars or 0:.4f}"
+    price = "free" if parse_name(lm).is_local else price
     if trust is not None:
         say(trust.explanation)
     if line := confidence_line(trust):
         say(line)
     say(
         f"{attempt.status} · {usage.iterations} turns · {usage.tool_calls} tool calls · "
-        f"{usage.tokens} tokens · {seconds(usage.seconds)} · {_price(lm, usage)}"
+        f"{usage.tokens} tokens · {seconds(usage.seconds)} · {price}"
     )
 
 
@@ -114,12 +111,6 @@ def agent_viz(
         return
     save_picture(output, pack, settings, inside=inside)
     notice(f"wrote {output}")
-
-
-def _price(lm: str, usage: Usage) -> str:
-    if parse_name(lm).is_local:
-        return "free"
-    return "no known price" if usage.unpriced else f"${usage.dollars or 0:.4f}"
 
 
 def confidence_line(found: Confidence | None) -> str:

@@ -36,6 +36,7 @@ from reasoningbank.cli.options import AsJson, PackName, Url, check_folder_of, kn
 from reasoningbank.cli.output import (
     console,
     notice,
+    outcome_of,
     print_json,
     print_query,
     print_table,
@@ -271,10 +272,9 @@ def evaluate(
 
     def report_trial(record: TrialRecord) -> None:
         done.append(record)
-        verdict = record.verdict or {}
-        outcome = "right" if record.strict else verdict.get("status", record.status)
         right = f"{sum(one.strict for one in done)}/{len(done)}"
-        notice(f"[{len(done)}/{total}] {record.key.task} {record.key.arm}: {outcome} · {right}")
+        label = f"{record.key.task} {record.key.arm}: {outcome_of(record)}"
+        notice(f"[{len(done)}/{total}] {label} · {right}")
 
     try:
         for one, tasks in questions.items():

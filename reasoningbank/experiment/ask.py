@@ -10,7 +10,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from reasoningbank.agents import Attempt, make_agent
+from reasoningbank.agents import UNJUDGED, Attempt, make_agent
 from reasoningbank.corpus import Pack, Task, load_pack, load_shacl_tasks
 from reasoningbank.errors import ModelError, ToolError, UsageError
 from reasoningbank.experiment.config import Arm, Experiment
@@ -81,7 +81,7 @@ class Solver:
             recall = recalled(self.context, self.pack, self.corpus, self.arm, task, self.bank)
         experiment = Experiment(name="ask", pack=str(self.pack.root), arms=(self.arm,))
         attempt = attempt_task(self.context, experiment, self.arm, task, recall=recall, watch=watch)
-        if attempt.status == "error":
+        if attempt.status in UNJUDGED:
             raise ModelError(attempt.error)
         shown = tuple(str(one["id"]) for one in (recall.event or {}).get("items", ()))
         rows, note = self._rows(attempt.sparql)

@@ -31,7 +31,7 @@ from reasoningbank.experiment.manifest import (
     open_run,
     replacements,
 )
-from reasoningbank.experiment.plan import Job, Plan, denied_arms, is_done, plan_run
+from reasoningbank.experiment.plan import Job, Plan, is_done, plan_run
 from reasoningbank.experiment.records import RunFolder, TrialKey
 from reasoningbank.experiment.settings import LearnedMemory
 from reasoningbank.experiment.state import StateWriter, hold_run, interruptible
@@ -93,8 +93,8 @@ def run_experiment(
     """
     plan = plan_run(experiment, limit=limit, only=only, tasks=tasks)
     _check_models(experiment, plan.jobs)
-    for line in denied_arms(plan):
-        on_notice(line)
+    for finding in plan.denied:
+        on_notice(str(finding))
     workers = experiment.executor.workers
     with hold_run(folder):
         damaged = set(folder.damaged())
@@ -207,7 +207,7 @@ def _repeatable(
     for job in plan.jobs:
         if job.key in chosen and job.teaches and is_done(folder, job):
             with contextlib.suppress(RecordError):
-                if folder.read(job.key).status != "error":
+                if not folder.read(job.key).failed:
                     chosen.discard(job.key)
                     kept += 1
     if kept:
