@@ -476,7 +476,8 @@ def test_existence_is_tested_at_the_endpoint_of_the_service(
         # A resource may have several classes, and other ones elsewhere.
         ("SELECT * { ?p a up:Protein ; a up:Simple_Sequence }", ""),
         (
-            "SELECT * { ?p a up:Protein SERVICE <https://sparql.rhea-db.org/sparql> { ?p a up:Taxon } }",
+            "SELECT * { ?p a up:Protein "
+            "SERVICE <https://sparql.rhea-db.org/sparql> { ?p a up:Taxon } }",
             "",
         ),
     ],
@@ -693,7 +694,7 @@ def test_a_diagnosis_survives_the_loss_of_any_probe(
         assert all(0 < len(line) <= MOST_CHARS for line in lines)
 
 
-def test_requests_and_seconds_are_bounded(
+def test_requests_end_with_the_time_for_them(
     sample: EndpointConfig, names: Schema, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     count = 0

@@ -372,11 +372,8 @@ def test_nothing_is_answered() -> None:
     values = " ".join(f"VALUES ?v{n} {{ {many} }}" for n in range(8))
     # Sixty to the eighth rows; the triple term makes rdflib give up, so that the engine is asked.
     query = f"SELECT (COUNT(*) AS ?n) {{ {values} BIND(<<( <a:a> <a:b> <a:c> )>> AS ?t) }}"
-    code = (
-        "import resource; resource.setrlimit(resource.RLIMIT_CPU, (60, 60))\n"
-        f"from reasoningbank.sparql import prepare; prepare({query!r})\n"
-    )
-    subprocess.run([sys.executable, "-c", code], check=True)
+    # It would never end.
+    assert prepare(query).form == "SELECT"
 
 
 def test_a_mistake_is_told_where_it_is() -> None:
