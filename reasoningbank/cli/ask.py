@@ -14,6 +14,7 @@ from reasoningbank.cli.output import (
     notice,
     print_json,
     print_query,
+    print_table,
     progress_console,
     say,
     seconds,
@@ -63,7 +64,8 @@ def ask(
         data |= {"memory": list(result.memory)}
         for name in ("tool_calls", "seconds", "tokens", "dollars"):
             data[name] = getattr(usage, name)
-        for name in ("confidence", "calibrated", "explanation"):
+        data["confidence"] = trust.confidence if trust and trust.calibrated else None
+        for name in ("calibrated", "explanation"):
             data[name] = getattr(trust, name, None)
         print_json(data)
     if attempt.sparql is None:
@@ -75,14 +77,16 @@ def ask(
     if as_json:
         return
     print_query(attempt.sparql)
-    for row in result.rows:
-        say(row)
+    headers = list(dict.fromkeys(name for row in result.rows for name in row))
+    if headers:
+        print_table(headers, [[row.get(name, "") for name in headers] for row in result.rows])
     say(result.note or f"{len(result.rows)} rows")
     price = "no known price" if usage.unpriced else f"${usage.dollars or 0:.4f}"
     price = "free" if parse_name(lm).is_local else price
     if trust is not None:
         say(trust.explanation)
-        say(confidence_line(trust))
+    if line := confidence_line(trust):
+        say(line)
     say(
         f"{attempt.status} · {usage.iterations} turns · {usage.tool_calls} tool calls · "
         f"{usage.tokens} tokens · {seconds(usage.seconds)} · {price}"
@@ -109,15 +113,14 @@ def agent_viz(
     notice(f"wrote {output}")
 
 
-def confidence_line(found: Confidence) -> str:
-    """Return a confidence in words.
+def confidence_line(found: Confidence | None) -> str:
+    """Return a measured confidence in words; empty if there is none.
 
     Examples:
-        >>> confidence_line(Confidence(0.8, 0.8, False, ""))
-        'confidence 0.80 (not calibrated)'
+        >>> confidence_line(Confidence(0.8, 0.6, True, ""))
+        'confidence 0.60 (measured)'
     """
-    measured = "measured" if found.calibrated else "not calibrated"
-    return f"confidence {found.confidence:.2f} ({measured})"
+    return f"confidence {found.confidence:.2f} (measured)" if found and found.calibrated else ""
 
 
 # -- steps of an attempt, shown as each completes ------------------------------------------
@@ -219,5 +222,5 @@ _DESCRIBE: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "execute": lambda found: found["execution_error"] or f"{found['result_count']} rows",
     "verify": lambda found: "; ".join(found["validation_errors"]) or "sound",
     "explore": _explored,
-    "output": lambda found: f"confidence {found['confidence']:.2f}",
+    "output": lambda found: f"confidence {found['confidence']:.2f}" if found["calibrated"] else "",
 }

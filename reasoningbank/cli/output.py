@@ -78,7 +78,10 @@ def show(table: TextTable) -> None:
 def print_query(text: str, to: Console = console, language: str = "sparql") -> None:
     """Print a query or code, highlighted on a terminal; `language` is Pygments' name of it."""
     if to.is_terminal:
-        to.print(Syntax(text, language, background_color="default", word_wrap=True))
+        # Lines stay whole: what is copied from the terminal must be what was printed.
+        shown = Syntax(text, language, background_color="default").highlight(text)
+        shown.rstrip()
+        to.print(shown, soft_wrap=True)
     else:
         say(text, to)
 
@@ -161,7 +164,10 @@ class TimeLeft:
 
 
 def follow_run(bar: Progress, left: TimeLeft) -> Callable[[RunProgress], None]:
-    """Return a callback that updates the bar, or writes a line a trial where there is no bar."""
+    """Return a callback that updates the bar, or writes a line a trial where there is no bar.
+
+    The rate is that of the trial's own arm: arms are not compared along the way.
+    """
     row = bar.add_task("starting", total=None, summary="")
     judged: dict[str, list[bool]] = defaultdict(list)
 

@@ -58,7 +58,8 @@ class Arm(Strict):
         max_tokens: Most tokens of one reply.
         judge_lm: Name of a model that judges each attempt without the gold, besides the execution
             judge; empty for none.
-        tools: Names of the agent's tools; None for all.
+        tools: Names of the agent's tools, or ``all``; `DEFAULT_TOOLS` of `reasoningbank.tools` if
+            None.
         memory: Where its memory comes from; a word alone is the source.
         sampling: Several attempts per task; None for one.
         layers: Layers in its context: L0 sense card, L1 schema card, L3 guide. L2, retrieved
@@ -82,7 +83,7 @@ class Arm(Strict):
     temperature: float = Field(default=0.0, ge=0, le=2)
     max_tokens: int = Field(default=700, ge=16)
     judge_lm: str = ""
-    tools: tuple[str, ...] | None = None
+    tools: tuple[str, ...] | Literal["all"] | None = None
     memory: MemorySettings = NoMemory()
     sampling: SamplingSettings | None = None
     layers: tuple[Layer, ...] = ()

@@ -35,10 +35,6 @@ if TYPE_CHECKING:
     from reasoningbank.memory import Snapshot
 
 
-#: Agents that are made of the pack's examples.
-RETRIEVES_EXAMPLES = ("rag", "graph")
-
-
 @dataclass(frozen=True)
 class Job:
     """A trial to run."""
@@ -112,23 +108,30 @@ def plan_run(
         and (not wanted or (job.task.id in wanted and not job.teaches))
     ]
     by_task = _hidden_by_task(experiment, corpus)
-    denied = tuple(_denied(jobs, corpus, hidden, by_task))
+    denied = tuple(_denied(pack, jobs, hidden, by_task))
     sets = tuple(corpus), tuple(selected), hidden, tuple(jobs), tuple(stream)
     return Plan(pack, *sets, by_task, denied)
 
 
 def _denied(
-    jobs: Sequence[Job],
-    corpus: Sequence[Task],
-    hidden: frozenset[str],
-    by_task: Mapping[str, frozenset[str]],
+    pack: Pack, jobs: Sequence[Job], hidden: frozenset[str], by_task: Mapping[str, frozenset[str]]
 ) -> Iterator[Finding]:
     """Yield a finding for each arm that has trials without anything that it is made of."""
-    corpus_ids = {task.id for task in corpus}
+    made_of_examples: dict[str, bool] = {}
+    left: dict[frozenset[str], int] = {}
     without: Counter[str] = Counter()
     for job in jobs:
-        if job.arm.agent in RETRIEVES_EXAMPLES:
-            without[job.arm.name] += corpus_ids <= by_task.get(job.task.id, hidden)
+        arm = job.arm
+        if arm.name not in made_of_examples:
+            agent = make_agent(arm.agent, **arm.options)
+            made_of_examples[arm.name] = getattr(agent, "needs_examples", False)
+        if made_of_examples[arm.name]:
+            from reasoningbank.nl2sparql.hybrid import examples_left
+
+            ids = by_task.get(job.task.id, hidden)
+            if ids not in left:
+                left[ids] = examples_left(pack, ids)
+            without[arm.name] += not left[ids]
     for name, trials in without.items():
         if trials:
             what = f"{trials} of its trials are shown no example: all of the pack are left out"

@@ -131,7 +131,8 @@ class MemoryParts:
                 schema_card=self._schema_card,
                 budgets=Budgets(**most),
                 hidden=context.hidden,
-                tools=arm.agent != "direct",
+                tools=arm.agent != "direct"
+                and (arm.tools == "all" or "federated_endpoints" in (arm.tools or ())),
             )
             return self._builders[arm.name]
 

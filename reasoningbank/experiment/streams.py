@@ -92,10 +92,10 @@ def outcome_of(
 
 def experiences_of(record: TrialRecord, arm: Arm, task: Task, metric: str) -> Iterator[Experience]:
     """Yield the attempts of a trial that can be learned from, the chosen one first."""
-    names = ("sparql", "verdict", "judgements", "error")
+    names = ("sparql", "verdict", "judgements")
     chosen = {name: getattr(record, name) for name in names}
     for attempt, trajectory in [(chosen, record.trajectory), *_others(record)]:
-        said, error = attempt.get("verdict") or {}, attempt.get("error") or ""
+        said = attempt.get("verdict") or {}
         outcome = outcome_of(arm, metric, said, attempt.get("judgements") or {})
         if outcome.success is None:
             continue
@@ -110,11 +110,9 @@ def experiences_of(record: TrialRecord, arm: Arm, task: Task, metric: str) -> It
             judge=outcome.used,
             ran=ran,
             rows=int(said.get("n_predicted") or 0) if ran else None,
-            error=error if ran else str(said.get("reason") or error),
             trajectory=trajectory,
             trial=str(record.key),
             model=arm.lm,
-            reason=outcome.reason,
             findings=findings_of(said) if arm.learns_from != "lm" else (),
             time=record.started,
         )

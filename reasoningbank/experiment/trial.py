@@ -51,7 +51,7 @@ from reasoningbank.lm import (
 )
 from reasoningbank.refs import RefStore
 from reasoningbank.schema import explainer
-from reasoningbank.tools import EndpointTools, SPARQLTools
+from reasoningbank.tools import DEFAULT_TOOLS, EndpointTools, SPARQLTools
 from reasoningbank.trajectory import Event, Recorder, Trajectory, Usage
 
 logger = logging.getLogger(__name__)
@@ -244,11 +244,12 @@ class Trial:
         endpoint_tools = EndpointTools([context.endpoint], store=store, packs=packs, hidden=hidden)
         query_tools = SPARQLTools(context.endpoint, store=store, **known)
         tools = query_tools.as_dspy_tools() | endpoint_tools.as_dspy_tools()
-        for name in wanted or ():
+        names = DEFAULT_TOOLS if wanted is None else tools if wanted == "all" else wanted
+        for name in names:
             if name not in tools:
                 where, hint = f"arm {self.arm.name}", f"choose from {', '.join(tools)}"
                 raise UsageError(f"unknown tool {name!r}", where=where, hint=hint)
-        tools = {k: v for k, v in tools.items() if wanted is None or k in wanted}
+        tools = {name: tool for name, tool in tools.items() if name in names}
         # An arm with memory as tools need not name these among its tools.
         return tools | (dict(self.recall.tools(recorder)) if self.recall.tools else {})
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import io
+import json
+import re
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from rich.console import Console
 
 from reasoningbank.cli import output
 from reasoningbank.experiment import Progress, TrialKey
@@ -34,6 +37,13 @@ def test_brackets_and_colons_are_text_on_a_terminal(
     monkeypatch.setattr(output.console, "_file", shown)
     output.print_table(("title",), [(text,)])
     assert text in shown.getvalue()
+
+
+def test_a_program_on_a_narrow_terminal_can_be_copied() -> None:
+    text = json.dumps({"query": "SELECT ?x WHERE { ?x a ?y } # [b]" * 9}, indent=2)
+    written = io.StringIO()
+    output.print_query(text, Console(file=written, force_terminal=True, width=40), "json")
+    assert re.sub(r"\x1b\[[0-9;]*m", "", written.getvalue()) == f"{text}\n"
 
 
 def test_a_row_is_a_line_when_piped(capsys: pytest.CaptureFixture[str]) -> None:

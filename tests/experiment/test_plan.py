@@ -9,7 +9,14 @@ import pytest
 
 from reasoningbank.corpus import Task, load_shacl_tasks, split_tasks
 from reasoningbank.errors import UsageError
-from reasoningbank.experiment import Arm, Experiment, TaskSelection, plan_trials, select_tasks
+from reasoningbank.experiment import (
+    Arm,
+    Experiment,
+    TaskSelection,
+    parse_experiment,
+    plan_trials,
+    select_tasks,
+)
 from reasoningbank.experiment.plan import hidden_tasks, plan_run
 
 TASKS = [
@@ -121,9 +128,7 @@ def test_questions_come_in_the_language_that_is_asked_for() -> None:
         plan_run(Experiment(name="x", pack="liita", language="de", arms=(arm,)))
 
 
-@pytest.mark.parametrize(
-    ("leave_out", "trials"), [("run", 3), ("group", 3), ("task", 0), ("none", 0)]
-)
+@pytest.mark.parametrize(("leave_out", "trials"), [("run", 3), ("group", 3), ("none", 0)])
 def test_an_arm_of_examples_without_any_is_reported(
     make_pack: Callable[..., Path], experiment_on: Callable[..., Experiment],
     leave_out: str, trials: int,
@@ -134,3 +139,22 @@ def test_an_arm_of_examples_without_any_is_reported(
     assert [(one.code, one.fields["arm"], one.fields["trials"]) for one in plan.denied] == (
         [("no-examples", "rag", trials)] if trials else []
     )
+
+
+@pytest.mark.parametrize(
+    ("changes", "denied"),
+    [
+        ({}, ["rag", "graph"]),
+        ({"tasks": {"split": "dev"}}, []),
+        ({"leave_out": "group"}, []),
+        ({"pack": "liita-test"}, []),
+    ],
+)
+def test_arms_whose_examples_are_all_hidden_are_named(
+    changes: dict[str, object], denied: list[str]
+) -> None:
+    bare = {"name": "bare", "agent": "rag", "options": {"top_k": 0}}
+    arms = [*({"name": one, "agent": one} for one in ("rag", "graph", "direct")), bare]
+    experiment = parse_experiment({"name": "x", "pack": "liita", "arms": arms, **changes})
+    found = plan_run(experiment).denied
+    assert [(one.code, one.fields["arm"]) for one in found] == [("no-examples", n) for n in denied]

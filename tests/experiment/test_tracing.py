@@ -7,7 +7,6 @@ import os
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -358,14 +357,13 @@ def test_a_store_that_hangs_holds_nobody_up(
 ) -> None:
     told: list[str] = []
     hang = threading.Event()
-    monkeypatch.setattr(TraceStore, "log", lambda self, record: hang.wait(30))
+    monkeypatch.setattr(TraceStore, "log", lambda self, record: hang.wait())
     folder.write(trial("rlm", "t1", 3))
-    began = time.monotonic()
     with mlflow_tracer(uri, folder, on_failure=told.append, patience_s=0.1) as observe:
         observe(trial("rlm", "t1", 3))
-    assert time.monotonic() - began < 10
-    hang.set()
+    # The store still hangs.
     assert len(told) == 1
+    hang.set()
 
 
 def test_a_password_is_not_told(folder: RunFolder) -> None:
