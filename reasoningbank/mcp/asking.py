@@ -8,7 +8,7 @@ import threading
 from pathlib import Path
 from typing import Any
 
-from reasoningbank.agents import Attempt, make_agent
+from reasoningbank.agents import UNJUDGED, Attempt, make_agent
 from reasoningbank.algebra import QueryRequest
 from reasoningbank.algebra.evaluation import naming_columns
 from reasoningbank.corpus import Pack, Task
@@ -151,7 +151,7 @@ class Asker:
             attempt = attempt_task(self._world, self._experiment, self._arm, task, watch=watch)
         finally:
             self._lock.release()
-        if attempt.status == "error":
+        if attempt.status in UNJUDGED:
             raise ModelError(attempt.error)
         if attempt.sparql is None:
             what = f"the agent wrote no query ({attempt.error or attempt.status})"
