@@ -22,9 +22,8 @@ from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import MCPError
 
 from reasoningbank.errors import ReasoningBankError, SetupError, ToolError, UsageError
-from reasoningbank.mcp.resources import pages, read_page, root_of
 from reasoningbank.mcp.sessions import Session, Sessions, Shared
-from reasoningbank.mcp.toolbox import Tool, toolbox
+from reasoningbank.mcp.toolbox import Tool, pages, read_page, root_of, toolbox
 from reasoningbank.sparql.terms import cut
 
 if TYPE_CHECKING:
