@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from pathlib import Path
 
 import pytest
@@ -23,10 +22,6 @@ def test_a_bank_is_read_and_left_as_it_is(tmp_path: Path) -> None:
     with MemoryBank(path, HashedWords()) as bank:
         bank.add([MemoryItem("Names", "", "Ask.", "seed")])
         wanted = bank.snapshot()
-    with sqlite3.connect(path) as database:
-        # What is lost would be made anew by whoever may write.
-        database.execute("DROP TABLE words")
-    database.close()
     before = path.read_bytes()
     assert read_bank(arm_with(path), 0) == wanted
     assert path.read_bytes() == before
