@@ -69,25 +69,12 @@ class MemoryBank:
         self._index = BankIndex(self._store, embedder)
 
     @classmethod
-    def from_snapshot(
-        cls, snapshot: Snapshot, path: Path | None = None, embedder: Embedder | None = None
-    ) -> MemoryBank:
-        """Return a bank with the items of a snapshot and a history of its own.
-
-        Raises:
-            UsageError: If there is already a bank with items at that path.
-        """
-        bank = cls(path, embedder)
-        try:
-            with bank._store.changing(f"snapshot {snapshot.hash}") as operation:
-                if bank._store.ids():
-                    what, hint = "already holds items", "add the items, or name a new file"
-                    raise UsageError(what, where=str(path), hint=hint, code="bank-not-empty")
-                for item in snapshot.items:
-                    operation.change("add", None, item)
-        except BaseException:
-            bank.close()
-            raise
+    def from_snapshot(cls, snapshot: Snapshot, embedder: Embedder | None = None) -> MemoryBank:
+        """Return a bank in memory with the items of a snapshot and a history of its own."""
+        bank = cls(None, embedder)
+        with bank._store.changing(f"snapshot {snapshot.hash}") as operation:
+            for item in snapshot.items:
+                operation.change("add", None, item)
         return bank
 
     def __enter__(self) -> MemoryBank:
