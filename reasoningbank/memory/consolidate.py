@@ -278,23 +278,17 @@ def duplicates(
         gone = [one for one in gone if not rule.stays(one)]
         if not gone:
             continue
+        reasons = tuple(found[one.id if best.id == item.id else best.id] for one in gone)
         for one in gone:
             del alive[one.id]
-        reasons = tuple(found[one.id if best.id == item.id else best.id] for one in gone)
-        alive[best.id] = _merged_into(best, gone)
-        merges.append(DuplicateMerge(alive[best.id], tuple(gone), reasons))
+            # Duplicates were mostly shown to the same trials, so the larger of two counts is
+            # certain, and their sum is not.
+            tags = tuple(dict.fromkeys((*best.tags, *one.tags)))
+            counters = best.counters | one.counters
+            best = replace(best.merged_with(one), tags=tags, counters=counters)
+        alive[best.id] = best
+        merges.append(DuplicateMerge(best, tuple(gone), reasons))
     return merges
-
-
-def _merged_into(kept: MemoryItem, gone: Iterable[MemoryItem]) -> MemoryItem:
-    """Return an item with the evidence, counts and tags of others; its id stays."""
-    # Duplicates were mostly shown to the same trials, so the larger of two counts is certain, and
-    # their sum is not.
-    for other in gone:
-        tags = tuple(dict.fromkeys((*kept.tags, *other.tags)))
-        counters = kept.counters | other.counters
-        kept = replace(kept.merged_with(other), tags=tags, counters=counters)
-    return kept
 
 
 def text_similarity(
