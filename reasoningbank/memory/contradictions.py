@@ -86,12 +86,8 @@ def contradictions(items: Sequence[MemoryItem], prefixes: Prefixes = None) -> li
 
 
 def refutation(one: MemoryItem, other: MemoryItem, prefixes: Prefixes = None) -> str:
-    """Return why one item supersedes another that it contradicts; empty if it does not.
-
-    The one with more evidence does. With equal evidence, showing that a name does not exist
-    prevails over using it; if both show and use names, the first by `precedence` does. Otherwise
-    both stay. Items never refute each other in a cycle, so consolidation terminates.
-    """
+    """Return why one item supersedes another, with more evidence; empty if it does not."""
+    # In a fixed order, items never refute each other in a cycle, so consolidation terminates.
     reason = conflict(one, other, prefixes)
     mine, others = evidence_of(one), evidence_of(other)
     if not reason or mine < others:
@@ -139,19 +135,9 @@ def _absent(item: MemoryItem, prefixes: Prefixes) -> dict[str, str]:
 
 
 def harm(counters: Counters) -> str:
-    """Return why an item with these counters is to be retired; empty if it is not.
-
-    Only tasks whose outcome changed count: they succeeded without memory and failed with the item
-    (hurt), or the other way round (helped); hard tasks fail with any item. The test is repeated
-    with every pair, so its level is set for an item's whole life: a neutral item is retired with
-    a probability below 5% in its first 30 changed tasks.
-
-    Examples:
-        >>> harm(Counters(retrieved=90, failure=80))
-        ''
-        >>> harm(Counters(hurt=7))
-        'hurt 7 tasks and helped 0, one-sided mid-p 0.0039'
-    """
+    """Return why an item with these counters is to be retired; empty if it is not."""
+    # The test is repeated with every pair: its level keeps a neutral item's risk below 5% in its
+    # first 30 changed tasks.
     hurt, changed = counters.hurt, counters.helped + counters.hurt
     if changed < HARM_TASKS or (p := harm_midp(counters)) > HARM_LEVEL:
         return ""
@@ -159,10 +145,7 @@ def harm(counters: Counters) -> str:
 
 
 def harm_midp(counters: Counters) -> float:
-    """Return P(more hurt) + P(as many hurt) / 2, if helped and hurt were equally likely.
-
-    This is the one-sided mid-p of the exact sign test (Lancaster 1961; Fagerland et al. 2013).
-    """
+    """Return the one-sided mid-p of the exact sign test (Lancaster 1961; Fagerland et al. 2013)."""
     import scipy.stats
 
     chance = scipy.stats.binom(counters.helped + counters.hurt, 0.5)
