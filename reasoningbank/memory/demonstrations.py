@@ -99,11 +99,7 @@ Work = Callable[[str], tuple[Turn, ...]]
 
 
 def worked_turns(query: str, tools: Mapping[str, Callable[..., Any]]) -> tuple[Turn, ...]:
-    """Return the turns that answer a question whose query is known, with what the tools return.
-
-    Raises:
-        ToolError: If the query fails.
-    """
+    """Return the turns that answer a question whose query is known, with what the tools return."""
     ref = tools["sparql_query"](query)
     output = f"{ref}\n{tools['sparql_peek'](ref, MOST_PEEKED)}\n"
     code = f'query = """{query}"""\nref = sparql_query(query)\nprint(ref)\n'
@@ -139,11 +135,7 @@ def random_demonstration(
     kinds: frozenset[ItemSource] | None = None,
     work: Work | None = None,
 ) -> tuple[ShownDemonstration, tuple[tuple[str, Finding], ...]]:
-    """Return a random demonstration as a control for `like`, and what the leakage filter removed.
-
-    It is one of the five nearest in tokens, by task, seed and ids only. `like` itself is returned
-    only if there is no other: as the nearest of all it would be drawn far too often.
-    """
+    """Return a random demonstration like another in tokens, and what the leakage filter removed."""
     others = (i for i in bank.items() if i.id != like.item.id and (kinds is None or i.src in kinds))
     shown = (_demonstrated(item, work) for item in others)
     pool = [one for one in shown if one is not None]
@@ -161,6 +153,7 @@ def random_demonstration(
             filtered_out.append((one.item.id, finding))
         else:
             near.append(one)
+    # As the nearest of all, `like` itself would be drawn far too often.
     return min(near, key=order, default=like), tuple(filtered_out)
 
 

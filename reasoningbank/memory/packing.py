@@ -57,10 +57,7 @@ class FoundItem:
         examples: bool = False,
         link: Callable[[str], str] | None = None,
     ) -> FoundItem:
-        """Return an item as it is shown, as a few-shot example if it has one and that is wanted.
-
-        `link` adds linked entities to an example's question.
-        """
+        """Return an item as it is shown, as a few-shot example if it has one and that is wanted."""
         example = example_of(item) if examples else None
         if example is None:
             text = item_text(item)
