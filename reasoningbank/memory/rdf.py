@@ -88,18 +88,7 @@ def rdf_name(path: Path) -> RdfName | None:
 
 
 def to_rdf(items: Iterable[MemoryItem], format: RdfName = "turtle") -> bytes:
-    """Write items as RDF; the same items, in any order, give the same bytes.
-
-    There are no blank nodes, so files can be concatenated. N-quads are in the default graph.
-
-    Raises:
-        UsageError: If a text contains a lone surrogate, which RDF cannot represent.
-
-    Examples:
-        >>> item = MemoryItem("Names", "", "Ask for rdfs:label.", "seed")
-        >>> b'dcterms:title "Names"' in to_rdf([item])
-        True
-    """
+    """Write items as RDF, without blank nodes; the same items in any order give the same bytes."""
     said: dict[str, dict[ox.Quad, None]] = defaultdict(dict)
     for item in sorted(items, key=lambda one: one.id):
         try:
@@ -203,20 +192,7 @@ def _time(text: str) -> list[ox.Literal]:
 
 
 def from_rdf(data: bytes, format: RdfName = "turtle", *, where: str = "") -> list[MemoryItem]:
-    """Read items that `to_rdf` wrote, or that follow the same shapes: all, or none, by their ids.
-
-    Graph names and statements of other vocabularies are ignored; `where` is what errors call the
-    document.
-
-    Raises:
-        UsageError: If it does not parse, holds no item, violates a shape, or holds an item whose
-            content does not match its id.
-
-    Examples:
-        >>> item = MemoryItem("Names", "", "Ask for rdfs:label.", "seed", tags=("rdfs:label",))
-        >>> from_rdf(to_rdf([item])) == [item]
-        True
-    """
+    """Read items that `to_rdf` wrote, or of the same shapes: all, or none, by their ids."""
     try:
         triples = [quad.triple for quad in ox.parse(data, format=_FORMATS[format])]
     except (SyntaxError, ValueError) as error:
