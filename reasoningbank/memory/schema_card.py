@@ -72,7 +72,6 @@ class SchemaCard:
         schema: SchemaMap,
         index: SchemaIndex,
         notes: Sequence[Note] = (),
-        weights: Weights = WEIGHTS,
     ) -> None:
         self._namespaces = endpoint.namespaces
         self._labels = endpoint.label_properties
@@ -80,7 +79,6 @@ class SchemaCard:
         self._schema = schema
         self._index = index
         self._notes = tuple(notes)
-        self._weights = weights
 
     @classmethod
     def of(
@@ -104,7 +102,7 @@ class SchemaCard:
 
     def fingerprint(self) -> str:
         """Return a hash of the schema and its ranking, 16 hexadecimal digits."""
-        decides = repr((self._schema.links, self._weights, TITLE, NOTE_RANK))
+        decides = repr((self._schema.links, WEIGHTS, TITLE, NOTE_RANK))
         return hashlib.sha256(decides.encode()).hexdigest()[:16]
 
     def about(self, question: str, budget: int = 400) -> Layer:
@@ -117,11 +115,13 @@ class SchemaCard:
         self, scores: Mapping[str, float], budget: int = 400, named: Collection[str] = ()
     ) -> Layer:
         """Return the card for given scores of names."""
-        chosen = _Selection(self._schema, scores, self._labels, self._weights, named)
+        chosen = _Selection(self._schema, scores, self._labels, named)
         heads = sorted(chosen.parts, key=lambda head: head in self._services)
         lines = [self._line(head, chosen.parts[head]) for head in heads]
         for note in self._notes:
-            rank = 2 * chosen.rank_of(note.about) + NOTE_RANK
+            ranked = (item for parts in chosen.parts.values() for item in parts.items())
+            found = (rank for part, rank in ranked if not part.names.isdisjoint(note.about))
+            rank = 2 * min(found, default=math.inf) + NOTE_RANK
             lines.append(Line(note.text, rank=rank, about=note.about))
         return pack_lines("L1", lines, budget, title=TITLE)
 
@@ -184,12 +184,10 @@ class _Selection:
         schema: SchemaMap,
         scores: Mapping[str, float],
         labels: Sequence[str],
-        weights: Weights,
-        named: Collection[str] = (),
+        named: Collection[str],
     ) -> None:
         self._schema = schema
         self._scores = scores
-        self._weights = weights
         self._labels = labels
         self._most = math.log1p(max((link.triples or 0 for link in schema.links), default=0)) or 1.0
         self._links = {(link.subject, link.property): link for link in schema.links}
@@ -205,12 +203,6 @@ class _Selection:
         for rank, part in enumerate(itertools.islice(self._nearest(), MOST_PARTS)):
             self._add(part, float(rank))
             self._shown.update({part.link.property, part.target} - {""})
-
-    def rank_of(self, names: Collection[str]) -> float:
-        """Return the best rank of some names."""
-        ranked = (item for parts in self.parts.values() for item in parts.items())
-        found = (rank for part, rank in ranked if not part.names.isdisjoint(names))
-        return min(found, default=math.inf)
 
     def _nearest(self) -> Iterator[_Part]:
         """Yield the parts, always the nearest given those already taken."""
@@ -239,7 +231,7 @@ class _Selection:
         return [s.target for s in steps if s.property == link.property and not s.backwards]
 
     def _nearness(self, part: _Part) -> float:
-        link, of = part.link, self._weights
+        link, of = part.link, WEIGHTS
         triples = link.triples or 0
         instances = self._schema.instances.get(link.subject)
         share = min(1.0, triples / instances) if instances else 0.0
@@ -253,7 +245,7 @@ class _Selection:
         )
 
     def _score(self, name: str) -> float:
-        return self._scores.get(name, 0.0) * self._weights.again ** self._shown[name]
+        return self._scores.get(name, 0.0) * WEIGHTS.again ** self._shown[name]
 
     def _add(self, part: _Part, rank: float) -> None:
         link = part.link
@@ -274,9 +266,8 @@ class _Selection:
 
     def _reach(self, name: str, rank: float) -> None:
         """Add the steps that lead to a class from those already reached."""
-        detour = self._weights.detour
         steps = self._schema.way(
-            self._reached, name, lambda passed: detour * (1 - self._scores.get(passed, 0.0))
+            self._reached, name, lambda to: WEIGHTS.detour * (1 - self._scores.get(to, 0.0))
         )
         for step in steps or ():
             ends = (step.target, step.source) if step.backwards else (step.source, step.target)
