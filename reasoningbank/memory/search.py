@@ -139,6 +139,7 @@ def retrieve(
             them out of the ranking.
     """
     text = without_identifiers(question)
+    form: Form = next((f for f, sign in _ASKS_FOR.items() if sign.search(question)), "SELECT")
     allowed: list[tuple[MemoryItem, float]] = []
     filtered_out: list[tuple[str, Finding]] = []
     # Search examples separately, since the many similar lessons would crowd them out.
@@ -152,7 +153,7 @@ def retrieve(
             (item, score + ranking.entities * _overlap(wanted, entity_classes(item.question)))
             for item, score in allowed
         ]
-    ranked = _ranked(allowed, asked_form(question), scope, ranking)
+    ranked = _ranked(allowed, form, scope, ranking)
     candidates = [FoundItem.of(i, score, examples=examples, link=link) for i, score in ranked]
     packed = (pack_examples if examples else pack)(candidates, items=k, tokens=tokens)
     used = sum(found.tokens for found in packed.chosen)
@@ -243,11 +244,6 @@ def without_identifiers(question: str) -> str:
     """Return a question without the words that contain a digit, unless there are no others."""
     # Identifiers would draw the search to other questions about the same thing.
     return " ".join(_IDENTIFIER.sub(" ", question).split()) or question
-
-
-def asked_form(question: str) -> Form:
-    """Return the form of query that a question asks for, judged by its words."""
-    return next((form for form, sign in _ASKS_FOR.items() if sign.search(question)), "SELECT")
 
 
 @lru_cache(maxsize=4096)
