@@ -212,7 +212,8 @@ class Store:
                 for statement in TABLES:
                     database.execute(statement)
             database.execute("COMMIT")
-        if not self._has("operations"):
+        named = "SELECT 1 FROM sqlite_master WHERE name = 'operations'"
+        if not database.execute(named).fetchone():
             database.execute(
                 _OPERATIONS.replace("TABLE", "TEMP TABLE") if self.readonly else _OPERATIONS
             )
@@ -242,10 +243,6 @@ class Store:
             what, hint = "is a database, but not a memory bank", "name another file"
             raise RecordError(what, where=self._where, hint=hint, code="not-a-bank")
         return bool(tables)
-
-    def _has(self, table: str) -> bool:
-        query = "SELECT 1 FROM sqlite_master WHERE name = ?"
-        return self._database.execute(query, (table,)).fetchone() is not None
 
     def _failed(self, error: Exception) -> RecordError | UsageError:
         said = (str(error).splitlines() or [""])[0]
