@@ -19,7 +19,7 @@ from reasoningbank.memory.experience import (
 )
 from reasoningbank.memory.facts import Facts
 from reasoningbank.memory.grounding import services_names
-from reasoningbank.memory.skeleton import Skeleton, Slot, shortened, skeleton_of, slot_name
+from reasoningbank.memory.skeleton import Slot, shortened, skeleton_of, slot_name
 from reasoningbank.schema import local_name
 from reasoningbank.schema.names import used_names
 from reasoningbank.sparql.query import prepare
@@ -61,14 +61,20 @@ _KEYWORDS = {
 
 
 class Lesson:
-    """What a right query teaches: its skeleton, its terms, and how the question names values.
-
-    Raises:
-        QueryError: If the structure of the query cannot be read.
-    """
+    """What a right query teaches: its skeleton, its terms, and how the question names values."""
 
     def __init__(self, experience: Experience, facts: Facts) -> None:
-        self.skeleton = _made_skeleton(experience.sparql or "", facts)
+        query = experience.sparql or ""
+        names = facts.names(shortened(query, facts.namespaces)).items()
+        resources = [(text, name) for text, name in names if not facts.is_term(name)]
+        # Slots are named after the classes of their values.
+        labels = {
+            text: slot_name(local_name(kind))
+            for text, name in resources[:_MOST_LOOKED_UP]
+            if (kind := facts.kind_of(name))
+        }
+        terms = (*facts.vocabulary.classes, *facts.vocabulary.properties)
+        self.skeleton = skeleton_of(query, facts.namespaces, terms=terms, names=labels)
         self.terms = terms_in(self.skeleton.text, facts)
         mentions, lines, values = [], [], []
         for slot in self.skeleton.slots:
@@ -121,19 +127,6 @@ def _doubt(experience: Experience) -> str:
     return "it was judged right, and nothing shows that its query ran"
 
 
-def _made_skeleton(query: str, facts: Facts) -> Skeleton:
-    """Return the skeleton of a query, its slots named after the classes of their values."""
-    names = facts.names(shortened(query, facts.namespaces)).items()
-    resources = [(text, name) for text, name in names if not facts.is_term(name)]
-    labels = {
-        text: slot_name(local_name(kind))
-        for text, name in resources[:_MOST_LOOKED_UP]
-        if (kind := facts.kind_of(name))
-    }
-    terms = (*facts.vocabulary.classes, *facts.vocabulary.properties)
-    return skeleton_of(query, facts.namespaces, terms=terms, names=labels)
-
-
 def terms_in(query: str, facts: Facts) -> tuple[str, ...]:
     """Return the classes and properties in a query, as written, each once."""
     names = facts.names(query).items()
@@ -145,7 +138,8 @@ def title_of(query: str) -> str:
     shape = outline(query)
     columns = " ".join(f"?{name}" for name in shape.projected)
     head = columns if shape.form == "SELECT" and columns else shape.form
-    parts = (p.object if p.predicate in _TYPES else p.predicate for p in _patterns(query))
+    patterns = read_query(query).triple_patterns()
+    parts = (p.object if p.predicate in _TYPES else p.predicate for p in patterns)
     paths = dict.fromkeys(part for part in parts if part[:1] not in "?$<")
     title = f"{head} by {', '.join(paths)}" if paths else head
     if len(title) <= TITLE_CHARS:
@@ -247,7 +241,6 @@ def contrast_draft(
     try:
         lesson = Lesson(right, facts)
         good = shortened(right.sparql or "", facts.namespaces)
-        read_query(good)
     except QueryError:
         return None
     terms = set(terms_in(good, facts))
@@ -332,14 +325,10 @@ def _written(patterns: Sequence[TriplePattern], slots: Sequence[Slot]) -> str:
     )
 
 
-def _patterns(query: str) -> Sequence[TriplePattern]:
-    return read_query(query).triple_patterns()
-
-
 def _lacking(query: str, other: str) -> list[TriplePattern]:
     """Return the patterns that another query lacks, whatever its variables are called."""
-    have = {_plain(pattern) for pattern in _patterns(other)}
-    return [pattern for pattern in _patterns(query) if _plain(pattern) not in have]
+    have = {_plain(pattern) for pattern in read_query(other).triple_patterns()}
+    return [p for p in read_query(query).triple_patterns() if _plain(p) not in have]
 
 
 def _plain(pattern: TriplePattern) -> str:
