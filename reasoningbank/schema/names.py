@@ -217,12 +217,8 @@ def _bare(namespace: str) -> str:
     return re.sub(r"^https?://(www\.)?|[#/]+$", "", namespace.lower())
 
 
-def nearest_prefixes(
-    prefix: str, namespaces: Mapping[str, str], *, namespace: str = ""
-) -> tuple[str, ...]:
+def nearest_prefixes(prefix: str, namespaces: Mapping[str, str]) -> tuple[str, ...]:
     """Return the known prefixes that an unknown one probably means, at most three.
-
-    `namespace` is the one that the query declares for it, if any.
 
     Examples:
         >>> known = {"up": "http://e/core/", "uniprotkb": "http://e/uniprot/", "go": "http://g/"}
@@ -231,13 +227,12 @@ def nearest_prefixes(
         >>> nearest_prefixes("core", known), nearest_prefixes("GO", known)
         (('up',), ('go',))
     """
-    bare, plain = _bare(namespace), prefix.lower()
+    plain = prefix.lower()
     lower = {name.lower(): name for name in namespaces}
     ends: dict[str, str] = {}
     for name, space in namespaces.items():
         ends.setdefault(local_name(space.rstrip("#/")).lower().rstrip("_"), name)
-    found = [name for name, space in namespaces.items() if namespace and _bare(space) == bare]
-    found += [names[plain] for names in (lower, ends) if plain in names]
+    found = [names[plain] for names in (lower, ends) if plain in names]
     if len(plain) > 1:
         found += sorted(n for low, n in lower.items() if low.startswith(plain))
         found += sorted((n for low, n in lower.items() if low and plain.startswith(low)), key=len)

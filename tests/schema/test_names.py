@@ -75,11 +75,6 @@ def test_the_prefix_that_was_meant(written: str, meant: str, uniprot: Pack) -> N
     assert meant in nearest_prefixes(written, uniprot.prefixes)
 
 
-def test_a_prefix_is_known_by_its_namespace_too(uniprot: Pack) -> None:
-    space = "https://purl.uniprot.org/core#"
-    assert nearest_prefixes("x", uniprot.prefixes, namespace=space) == ("up",)
-
-
 E = "http://e/"
 KNOWN = Contents(
     {E + "Tree": NamedTerm(E + "Tree", "Tree", "A tall plant.", count=3)},
