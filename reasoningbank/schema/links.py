@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 import itertools
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from pyoxigraph import NamedNode
@@ -185,20 +185,25 @@ def _targets(
     return found
 
 
-def observed_values(
-    client: SPARQLClient, schema: Schema, properties: Iterable[str] | None = None
-) -> Observed:
-    """Ask which classes the subjects of some properties have, and what their values are.
+def observed_values(client: SPARQLClient, schema: Schema) -> Observed:
+    """Ask which classes subjects have, and what their values are, where a range does not tell.
 
-    It reads up to 200,000 triples of each, so ask only an endpoint on this machine. A property
-    that the endpoint cannot answer for, or none of whose subjects has a class, is left out. By
-    default, properties are those without a range, or whose range has subclasses.
+    It reads up to 200,000 triples of each property that has no range, or whose range has
+    subclasses, so ask only an endpoint on this machine. A property that the endpoint cannot
+    answer for, or none of whose subjects has a class, is left out.
 
     Raises:
         EndpointError: If the endpoint cannot be reached.
     """
     found: dict[str, Mapping[str, tuple[str, ...]]] = {}
-    for name in _unsure(schema) if properties is None else properties:
+    unsure = [
+        name
+        for name, term in schema.properties.items()
+        if name != RDF_TYPE
+        and (term.in_data or not schema.complete)
+        and (not term.range or any(schema.below(of) for of in term.range))
+    ]
+    for name in unsure[:MOST_PROPERTIES]:
         query = f"""SELECT DISTINCT ?class ?value WHERE {{
             {{ SELECT ?s ?o WHERE {{ ?s {iri(name)} ?o }} LIMIT {MOST_TRIPLES} }}
             ?s a ?class . OPTIONAL {{ ?o a ?type }}
@@ -215,13 +220,3 @@ def observed_values(
         if values:
             found[name] = {of: tuple(sorted(kinds)) for of, kinds in sorted(values.items())}
     return found
-
-
-def _unsure(schema: Schema) -> list[str]:
-    return [
-        name
-        for name, term in schema.properties.items()
-        if name != RDF_TYPE
-        and (term.in_data or not schema.complete)
-        and (not term.range or any(schema.below(of) for of in term.range))
-    ][:MOST_PROPERTIES]
