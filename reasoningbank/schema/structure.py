@@ -60,7 +60,7 @@ class Structure:
             return None
         schema = self._asked(one)
         # Only if it is known which names the data have.
-        if schema is None or not any(known.in_data for known in _terms(schema, role).values()):
+        if schema is None or not any(known.in_data for known in terms_of(schema, role).values()):
             return None
         if schema is not self.schema and not _has(schema, role, name):
             return self._not_there(role, name, schema, str(one.service))
@@ -301,12 +301,13 @@ class _Claim:
                 yield term, classes
 
 
-def _terms(schema: Schema, role: str) -> Mapping[str, NamedTerm]:
+def terms_of(schema: Schema, role: str) -> Mapping[str, NamedTerm]:
+    """Return the classes, or the properties, of a schema."""
     return schema.classes if role == "class" else schema.properties
 
 
 def _has(schema: Schema, role: str, name: str) -> bool:
-    term = _terms(schema, role).get(name)
+    term = terms_of(schema, role).get(name)
     return term is not None and term.in_data
 
 

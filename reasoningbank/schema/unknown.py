@@ -22,7 +22,7 @@ from reasoningbank.schema.names import (
     wrong_prefixes,
 )
 from reasoningbank.schema.schema import NamedTerm, Schema
-from reasoningbank.schema.structure import DESCRIBING
+from reasoningbank.schema.structure import DESCRIBING, terms_of
 from reasoningbank.sparql import PreparedQuery, iri
 from reasoningbank.sparql.terms import RDF_TYPE
 from reasoningbank.sparql.tree import QueryTree
@@ -76,7 +76,7 @@ def _missing(used: Sequence[UsedName], look: Lookups) -> list[UsedName]:
     schema = look.schema
     doubtful = []
     for name in used:
-        term = _of_role(schema, name.role).get(name.iri)
+        term = terms_of(schema, name.role).get(name.iri)
         known = term is not None and (term.in_data or not schema.complete)
         if not known and not name.iri.startswith(DESCRIBING):
             doubtful.append(name)
@@ -88,10 +88,6 @@ def _missing(used: Sequence[UsedName], look: Lookups) -> list[UsedName]:
     if found is None:
         return []
     return [name for name, there in zip(doubtful, found, strict=True) if not there]
-
-
-def _of_role(schema: Schema, role: str) -> Mapping[str, NamedTerm]:
-    return schema.classes if role == "class" else schema.properties
 
 
 def _resources(unknown: Sequence[UsedName], look: Lookups) -> dict[str, Finding]:
@@ -128,10 +124,10 @@ class _Judge:
     def finding(self, name: UsedName, meant: str) -> Finding:
         role, written, schema = name.role, name.written, self.schema
         fields, declared = name.fields(), schema.term(name.iri)
-        if name.iri in _of_role(schema, "property" if role == "class" else "class"):
+        if name.iri in terms_of(schema, "property" if role == "class" else "class"):
             return self._wrong_role(name, fields)
         for address, service in schema.services.items():
-            if name.iri in _of_role(service, role):
+            if name.iri in terms_of(service, role):
                 what = f"{written} does not exist at {schema.name or 'the endpoint'}"
                 hint = f"put its pattern inside SERVICE <{address}> {{ … }}"
                 fields["service"] = address
@@ -150,7 +146,7 @@ class _Judge:
 
     def _wrong_role(self, name: UsedName, fields: dict[str, Any]) -> Finding:
         role, written, subject = name.role, name.written, name.pattern.subject
-        known = _of_role(self.schema, role)
+        known = terms_of(self.schema, role)
         namesake = next((other for other in known if spelling(name.iri, other)), "")
         if namesake and name.iri not in known:
             what = f"{written} is not a {role}"
