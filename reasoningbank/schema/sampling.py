@@ -68,9 +68,6 @@ def properties_of(profile: EndpointProfile, class_iri: str, limit: int) -> Count
     )
     sampled = f"sample of {INSTANCES} instances"
 
-    def published() -> Counted | None:
-        return _published(ask, statistics, "SUM", limit)
-
     def sample() -> Counted | None:
         instances = profile.within(f"?s a {iri(class_iri)}")
         triples = (
@@ -85,7 +82,7 @@ def properties_of(profile: EndpointProfile, class_iri: str, limit: int) -> Count
         return Counted(tuple((name, None) for name in names[:limit]), "schema") if names else None
 
     ways = [
-        Way("void", published, "void: properties_of"),
+        Way("void", lambda: _published(ask, statistics, "SUM", limit), "void: properties_of"),
         Way(sampled, sample),
         Way("schema", declared),
     ]
@@ -99,9 +96,6 @@ def _names(
     of_classes = what == "classes"
     schema = profile.declared
     known = () if schema is None else tuple(schema.classes if of_classes else schema.properties)
-
-    def published() -> Counted | None:
-        return _published(ask, *statistics, limit)
 
     def look(most: int) -> Counted | None:
         seen = _look(ask, profile.within(pattern), most)
@@ -128,7 +122,7 @@ def _names(
         return Counted(_in_order(known, ())[:limit], "schema") if known else None
 
     ways = [
-        Way("void", published, f"void: {what}"),
+        Way("void", lambda: _published(ask, *statistics, limit), f"void: {what}"),
         Way(f"look at {profile.look:,} triples", lambda: look(profile.look), f"look: {what}"),
         Way("schema", declared),
         Way(f"look at {FEW:,} triples", lambda: look(FEW), f"few: {what}"),
