@@ -60,15 +60,13 @@ class Owner(NamedTuple):
 
 @dataclass(frozen=True)
 class Lookups:
-    """What the data say about the terms of one query; each look-up is at most one request.
-
-    `context` is where bodies are put: inside the GRAPH or SERVICE of the part that is explained.
-    """
+    """What the data say about the terms of one query; each look-up is at most one request."""
 
     prober: Prober
     schema: Schema
     namespaces: Mapping[str, str]
     declared: Mapping[str, str]
+    #: Where bodies are put: inside the GRAPH or SERVICE of the part that is explained.
     context: str = "%s"
 
     @property
@@ -132,10 +130,7 @@ class Lookups:
     def meant(
         self, name: str, body: str, term: Term | None, value: Term | None
     ) -> tuple[str, str] | None:
-        """Return the code, and the value to write, where a query takes a text for a resource.
-
-        Or the reverse: `value` is one of the values that a variable has, `term` what is written.
-        """
+        """Return a code and the value to write where a text stands for a resource, or reversed."""
         if isinstance(term, Literal) and isinstance(value, NamedNode):
             code, forms = "text-for-resource", self.resources(term.value)
         elif isinstance(term, NamedNode) and isinstance(value, Literal):

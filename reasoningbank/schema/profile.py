@@ -123,10 +123,7 @@ class EndpointProfile:
 
     @property
     def in_graphs(self) -> bool:
-        """Whether the data are in named graphs only, so that patterns need a GRAPH clause.
-
-        False where the endpoint cannot say in time; it is asked again a minute later.
-        """
+        """Whether the data are in named graphs only; False if the endpoint cannot say in time."""
         with self._lock:
             if "in_graphs" not in self._known and time.monotonic() >= self._unsure_until:
                 try:
@@ -141,11 +138,7 @@ class EndpointProfile:
         return f"GRAPH ?g {{ {pattern} }}" if self.in_graphs else pattern
 
     def once(self, key: str, find: Callable[[], T]) -> T:
-        """Return what `find` returns, computed once; what fails, except for time, fails for good.
-
-        Raises:
-            QueryError: If `find` raises it, now or earlier.
-        """
+        """Return what `find` returns, computed once; what fails, except for time, always does."""
         with self._lock:
             if key in self.given_up:
                 raise self.given_up[key]
