@@ -222,7 +222,7 @@ class SPARQLTools:
             what = "the pattern is empty, not text, or too long"
             raise ToolError(what, hint="give a part of a name", code="bad-pattern")
         found = self._try(lambda: labels.find(self.profile, text, limit))
-        items = [
+        items: list[dict[str, Any]] = [
             {name.strip("_"): self._show(term) for name, term in one._asdict().items() if term}
             | ({} if one.class_ or one.label else self._kind(one.uri))
             for one in found.value
@@ -304,15 +304,6 @@ class SPARQLTools:
             hint = "; ".join(filter(None, (self._near(text), error.hint)))
             raise _tool_error(error, hint, cut(error.what, MOST_IRI_CHARS)) from error
 
-    def _near(self, name: str) -> str:
-        """Return a hint with the classes and properties that a name probably means."""
-        try:
-            near = nearest_names(name[:MOST_IRI_CHARS], self.schema)
-        except UsageError as broken:
-            return _no_hint(broken)
-        shown = ", ".join(str(self._show(NamedNode(term.iri))) for term in near)
-        return f"did you mean {shown}?" if shown else ""
-
     def _prepare(self, query: str, limit: int | None) -> PreparedQuery:
         return self._try(lambda: self._client.prepare(query, limit=limit), query)
 
@@ -327,26 +318,39 @@ class SPARQLTools:
             return _tool_error(error, "try again once")
         if isinstance(error, UsageError):
             return _tool_error(error, "nothing in the query can fix this")
-        meant: Iterable[object] = ()
+        meant: tuple[str, ...] = ()
         # The schema may have to be requested: not from an endpoint that is already slow.
-        slow = isinstance(error, QueryTimeoutError)
-        if isinstance(query, str) and isinstance(error, QueryError) and query and not slow:
-            try:
-                meant = explain_error(query, error, self.schema, self.config.namespaces)
-            except UsageError as broken:
-                meant = (_no_hint(broken),)
-        return _tool_error(error, "; ".join(filter(None, (*map(str, meant), error.hint))))
+        if query and isinstance(query, str) and not isinstance(error, QueryTimeoutError):
+            namespaces = self.config.namespaces
+            meant = self._hints(lambda: explain_error(query, error, self.schema, namespaces))
+        return _tool_error(error, "; ".join(filter(None, (*meant, error.hint))))
 
     def _explained(
         self, find: Callable[..., list[Finding]], prepared: PreparedQuery
     ) -> tuple[str, ...]:
         run, namespaces = probe_run(self.config), self.config.namespaces
-        try:
-            return as_lines(find(prepared, self.schema, run, namespaces=namespaces))
-        except UsageError as broken:
-            return (_no_hint(broken),)
+        return self._hints(
+            lambda: as_lines(find(prepared, self.schema, run, namespaces=namespaces))
+        )
 
-    def _kind(self, name: Term) -> dict[str, str]:
+    def _near(self, name: str) -> str:
+        """Return a hint with the classes and properties that a name probably means."""
+        near = self._hints(
+            lambda: (
+                self._show(NamedNode(term.iri))
+                for term in nearest_names(name[:MOST_IRI_CHARS], self.schema)
+            )
+        )
+        return f"did you mean {', '.join(near)}?" if near else ""
+
+    def _hints(self, find: Callable[[], Iterable[object]]) -> tuple[str, ...]:
+        """Return hints as lines; a schema that cannot be read gives none."""
+        try:
+            return tuple(map(str, find()))
+        except UsageError as error:
+            return (f"no suggestion is possible: {cut(error.what, MOST_IRI_CHARS)}",)
+
+    def _kind(self, name: Term) -> dict[str, Any]:
         """Return whether the schema has a name as a class or a property."""
         iri = str(getattr(name, "value", ""))
         with contextlib.suppress(UsageError):
@@ -447,7 +451,3 @@ def _has_empty_column(result: Result) -> bool:
 def _tool_error(error: ReasoningBankError, hint: str, what: str = "") -> ToolError:
     fields = dict(error.fields)
     return ToolError(what or error.what, where=error.where, hint=hint, code=error.code, **fields)
-
-
-def _no_hint(error: UsageError) -> str:
-    return f"no suggestion is possible: {cut(error.what, MOST_IRI_CHARS)}"

@@ -21,7 +21,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import dspy.primitives
-from dspy.primitives.python_interpreter import PythonInterpreter
+from dspy.primitives.python_interpreter import PythonInterpreter, _find_deno_executable
 
 from reasoningbank.cache import write_bytes_atomically
 from reasoningbank.errors import RecordError, SetupError
@@ -43,12 +43,7 @@ _lock = threading.Lock()
 
 def deno_executable() -> str:
     """Return the path of Deno, from the `deno` package or the PATH."""
-    try:
-        from deno import find_deno_bin
-
-        return str(find_deno_bin())
-    except (ImportError, FileNotFoundError):
-        found = shutil.which("deno")
+    found = shutil.which(_find_deno_executable())
     if not found:
         raise SetupError("Deno is not installed", hint="run: pip install 'dspy[deno]'")
     return found
