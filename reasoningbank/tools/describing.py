@@ -62,22 +62,19 @@ def describe(profile: EndpointProfile, uri: str, limit: int) -> About:
     except QueryError as error:
         notes = (*notes, f"what points to it is not shown: {brief(error)}")
     room = max(0, limit - len(outgoing) - len(incoming))
-    several = [one for one in outgoing if one.count > 1] if room else []
+    several = [iri(str(one.property)[1:-1]) for one in outgoing if one.count > 1 and room]
     branches = " UNION ".join(
-        f"{{ SELECT ({name} AS ?p) ?o WHERE {{ {pattern} }} LIMIT {min(room, one.count) + 1} }}"
-        for one in several
-        for name in [iri(str(getattr(one.property, "value", "")))]
-        for pattern in [profile.within(f"{iri(uri)} {name} ?o")]
+        f"{{ SELECT ({p} AS ?p) ?o WHERE {{ {profile.within(f'{iri(uri)} {p} ?o')} }} "
+        f"LIMIT {room + 1} }}"
+        for p in several
     )
-    found: dict[Term | None, dict[Term, None]] = {}
-    if branches:
-        with contextlib.suppress(QueryError):
-            for name, value in ask(f"SELECT ?p ?o WHERE {{ {branches} }}").rows():
-                if value is not None:
-                    found.setdefault(name, {})[value] = None
+    rows: list[tuple[Term | None, ...]] = []
+    with contextlib.suppress(QueryError):
+        rows = ask(f"SELECT ?p ?o WHERE {{ {branches} }}").rows() if branches else []
     whole = []
     for one in outgoing:
-        values = tuple(dict.fromkeys((*one.values, *found.get(one.property, ()))))[: room + 1]
+        more = (value for p, value in rows if p == one.property and value is not None)
+        values = tuple(dict.fromkeys((*one.values, *more)))[: room + 1]
         room -= len(values) - 1
         whole.append(replace(one, values=values))
     return About((*whole, *incoming), notes)

@@ -72,20 +72,21 @@ PAGING = "ask more narrowly, or use sparql_query with LIMIT and OFFSET"
 MOST_PATTERN, MOST_IRI_CHARS, EXAMPLE_CHARS = 300, 200, 2_000
 #: Characters of the prefixes, the label properties and one name in `endpoint_info`.
 MOST_PREFIX_CHARS, MOST_LABEL_CHARS, MOST_NAME_CHARS = 2_500, 700, 200
-#: What agents see of each tool, in the order in which they need them.
-TOOL_NAMES = (
+#: The tools that an arm's agent gets unless the arm names others. In the trials of `rlm` and
+#: `react` recorded until 0.1.0, no agent called any other tool.
+DEFAULT_TOOLS = (
     "sparql_query",
     "sparql_peek",
     "sparql_slice",
-    "sparql_stats",
     "sparql_find",
     "sparql_describe",
     "sparql_classes",
     "sparql_properties",
     "sparql_sample",
     "sparql_count",
-    "endpoint_info",
 )
+#: What agents see of each tool, in the order in which they need them.
+TOOL_NAMES = (*DEFAULT_TOOLS, "sparql_stats", "endpoint_info")
 #: What a tool reports: errors of the query, of the endpoint, and of a schema that was given.
 _FAILURES = (QueryError, EndpointError, UsageError)
 
