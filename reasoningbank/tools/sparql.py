@@ -244,7 +244,9 @@ class SPARQLTools:
         notes = [note, *first.notes] if items else self._no_class(iri)
         example = fit(self._about(first)[: CAPS["sparql_describe"].default], EXAMPLE_CHARS)
         rest = {"class": self._show(NamedNode(iri)), "example": example}
-        return self._listing("sparql_sample", "instances", items, n, notes, **rest)
+        found = self._listing("sparql_sample", "instances", items, n, notes, **rest)
+        example = found.pop("example")
+        return {**found, "example": example}
 
     def sparql_count(self, query: str) -> dict[str, Any]:
         """Run a query such as SELECT (COUNT(*) AS ?n) WHERE {...} and return the number."""
