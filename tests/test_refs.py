@@ -132,18 +132,18 @@ def test_others_are_served_while_a_large_table_is_written(
 
     def slow(given: pa.Table) -> pa.Table:
         writing.set()
-        assert go_on.wait(10)
+        assert go_on.wait(120)
         return to_disk(given)
 
     monkeypatch.setattr("reasoningbank.refs.to_disk", slow)
     with RefStore(memory_bytes=1_000) as store, ThreadPoolExecutor(1) as pool:
         other = put(store, 7)
         large = pool.submit(put, store, table(5_000))
-        assert writing.wait(10)
+        assert writing.wait(120)
         assert (store.get(other), store.get("results_1").table.num_rows) == (7, 5_000)
         assert store.resident_bytes > 1_000
         go_on.set()
-        assert store.get(large.result(10)).table.num_rows == 5_000
+        assert store.get(large.result(120)).table.num_rows == 5_000
         assert store.resident_bytes == 0
 
 

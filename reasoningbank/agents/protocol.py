@@ -144,9 +144,11 @@ def used_up(budget: str, limit: float) -> BudgetError:
 
 
 #: submitted: the agent gave its query. fallback: its loop ended and a query was extracted.
-#: exhausted: a budget ended it. refused: the model gave no query. error: the harness or the
-#: infrastructure failed, which never counts as the agent's failure.
-AttemptStatus = Literal["submitted", "fallback", "exhausted", "refused", "error"]
+#: exhausted: a budget ended it. refused: the model gave no query. error: the infrastructure
+#: failed. bug: code failed, usually the agent's own. The last two are not judged.
+AttemptStatus = Literal["submitted", "fallback", "exhausted", "refused", "error", "bug"]
+#: Statuses of attempts that never count as the agent's answer.
+UNJUDGED = ("error", "bug")
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import dspy.primitives
+import psutil
 import pytest
 from dspy.primitives.code_interpreter import CodeExecutionError, FinalOutput
 
@@ -153,10 +154,8 @@ def test_files_environment_and_network_are_out_of_reach(sandbox: Sandbox, code: 
 
 
 def test_a_run_away_loop_is_stopped_and_told(sandbox: Sandbox) -> None:
-    began = time.monotonic()
     with pytest.raises(CodeExecutionError, match=r"stopped after 4 s.*variables are gone"):
         sandbox.execute("while True: pass")
-    assert time.monotonic() - began < 20
     assert sandbox.execute("print(sparql_query('x').key)") == "results_0\n"
 
 
@@ -169,14 +168,13 @@ def test_submit_ends_with_the_value(sandbox: Sandbox) -> None:
 
 
 def test_the_pool_hands_out_a_warm_sandbox() -> None:
-    began = time.monotonic()
     with SandboxPool(spare=1) as pool:
-        while not pool.ready and time.monotonic() < began + 60:
+        while not pool.ready:
             time.sleep(0.01)
-        ready = time.monotonic()
+        running = {child.pid for child in psutil.Process().children(recursive=True)}
         box = pool()
         assert box.execute("print(1)") == "1\n"
-        assert time.monotonic() - ready < (ready - began) / 2
+        assert box._inner.deno_process.pid in running
         box.shutdown()
 
 
@@ -230,11 +228,11 @@ def taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Sa
         ('[say("") for _ in range(200)]', "brought"),
         ('say("x" * 9_000_000)', "the code wrote more than 8,000,000 characters at once"),
         ("os._exit(0)", "brought"),
-        ("os.close(1); time.sleep(60)", "brought"),
-        ("time.sleep(60)", "the code was stopped after 1 s"),
+        ("os.close(1); time.sleep(10**6)", "brought"),
+        ("time.sleep(10**6)", "the code was stopped after 1 s"),
         ("sys.stderr.write('e' * 1_000_000)", "the code was stopped after 1 s"),
         (
-            "[call(name='long_answer', kwargs={}) for _ in range(50)]; time.sleep(60)",
+            "[call(name='long_answer', kwargs={}) for _ in range(50)]; time.sleep(10**6)",
             "the code was stopped after 1 s",
         ),
     ],
@@ -244,11 +242,9 @@ def test_whatever_comes_is_told_and_the_interpreter_replaced(
 ) -> None:
     sandbox = taken(evil)
     assert sandbox.execute("good") == "fine"
-    began = time.monotonic()
     with pytest.raises(CodeExecutionError, match=reason) as caught:
         sandbox.execute("evil")
     assert str(caught.value).endswith(GONE)
-    assert time.monotonic() - began < 5
     assert sandbox.execute("good") == "fine"
     sandbox.shutdown()
 
@@ -292,12 +288,11 @@ def test_a_forged_end_that_is_no_submission_is_an_error(taken: Callable[[str], S
 def test_the_end_does_not_wait_for_a_process_that_ignores_it(
     taken: Callable[[str], Sandbox],
 ) -> None:
-    sandbox = taken("say(json.dumps({'result': {'output': ''}, 'id': known})); time.sleep(60)")
+    sandbox = taken("say(json.dumps({'result': {'output': ''}, 'id': known})); time.sleep(10**6)")
     sandbox.execute("evil")
-    began = time.monotonic()
+    # It would sleep for days.
     sandbox.shutdown()
     sandbox.shutdown()
-    assert time.monotonic() - began < 20
 
 
 pytestmark = pytest.mark.sandbox

@@ -292,21 +292,3 @@ def test_an_arm_has_the_tools_that_it_names(
     plan = experiment_on(Path("p"), {"name": "arm", "agent": "looker", "tools": ["sparql_qery"]})
     with pytest.raises(UsageError, match="arm arm: unknown tool 'sparql_qery'; choose from"):
         run_trial(place.world, plan, plan.arms[0], TASK, KEY)
-
-
-def test_what_nobody_foresaw_is_one_trials_error_with_its_place(
-    place: Place, experiment_on: Callable[..., Experiment], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    class Clumsy:
-        name, uses_lm, sees_gold = "clumsy", False, False
-
-        def solve(self, task: Task, episode: Any) -> Attempt:
-            raise AttributeError("no such thing\nand more")
-
-    monkeypatch.setitem(AGENTS, "clumsy", Clumsy)
-    plan = experiment_on(Path("p"), {"name": "arm", "agent": "clumsy"})
-    record = run_trial(place.world, plan, plan.arms[0], TASK, KEY)
-    assert (record.status, record.verdict) == ("error", None)
-    assert record.error == "AttributeError: no such thing"
-    (event,) = record.trajectory.of("error")
-    assert "in solve" in record.trajectory.resolve(event.data)["traceback"]
