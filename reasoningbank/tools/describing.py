@@ -62,21 +62,22 @@ def describe(profile: EndpointProfile, uri: str, limit: int) -> About:
     except QueryError as error:
         notes = (*notes, f"what points to it is not shown: {brief(error)}")
     room = max(0, limit - len(outgoing) - len(incoming))
-    several = [iri(str(one.property)[1:-1]) for one in outgoing if one.count > 1 and room]
-    branches = " UNION ".join(
-        f"{{ SELECT ({p} AS ?p) ?o WHERE {{ {profile.within(f'{iri(uri)} {p} ?o')} }} "
-        f"LIMIT {room + 1} }}"
-        for p in several
-    )
     rows: list[tuple[Term | None, ...]] = []
+    # Of a property whose IRI has characters that IRIs forbid, one value is enough.
     with contextlib.suppress(QueryError):
+        several = [iri(str(one.property)[1:-1]) for one in outgoing if one.count > 1 and room]
+        branches = " UNION ".join(
+            f"{{ SELECT ({p} AS ?p) ?o WHERE {{ {profile.within(f'{iri(uri)} {p} ?o')} }} "
+            f"LIMIT {room + 1} }}"
+            for p in several
+        )
         rows = ask(f"SELECT ?p ?o WHERE {{ {branches} }}").rows() if branches else []
     whole = []
     for one in outgoing:
-        more = (value for p, value in rows if p == one.property and value is not None)
-        values = tuple(dict.fromkeys((*one.values, *more)))[: room + 1]
-        room -= len(values) - 1
-        whole.append(replace(one, values=values))
+        others = [value for p, value in rows if p == one.property and value is not None]
+        shown = tuple(dict.fromkeys((*one.values, *others)))[: room + 1]
+        room -= len(shown) - 1
+        whole.append(replace(one, values=shown))
     return About((*whole, *incoming), notes)
 
 

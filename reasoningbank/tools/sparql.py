@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -323,9 +324,10 @@ class SPARQLTools:
             return _tool_error(error, "nothing in the query can fix this")
         meant: tuple[str, ...] = ()
         # The schema may have to be requested: not from an endpoint that is already slow.
-        if query and isinstance(query, str) and not isinstance(error, QueryTimeoutError):
-            namespaces = self.config.namespaces
-            meant = self._hints(lambda: explain_error(query, error, self.schema, namespaces))
+        slow = isinstance(error, QueryTimeoutError)
+        if query and isinstance(query, str) and isinstance(error, QueryError) and not slow:
+            found = functools.partial(explain_error, query, error)
+            meant = self._hints(lambda: found(self.schema, self.config.namespaces))
         return _tool_error(error, "; ".join(filter(None, (*meant, error.hint))))
 
     def _explained(

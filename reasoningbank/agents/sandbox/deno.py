@@ -45,7 +45,7 @@ def deno_executable() -> str:
     found = shutil.which(_find_deno_executable())
     if not found:
         raise SetupError("Deno is not installed", hint="run: pip install 'dspy[deno]'")
-    return found
+    return str(found)
 
 
 @functools.cache
