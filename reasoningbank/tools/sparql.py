@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -67,6 +67,7 @@ NO_ROWS = (
     "no rows: a class, property or value of the query is not in the data; look them up with "
     "sparql_sample(class), sparql_describe(resource) or sparql_find(name)"
 )
+TOO_LARGE = "more rows would be too large for one answer: SELECT fewer columns, or page with OFFSET"
 #: How to get what no limit gives.
 PAGING = "ask more narrowly, or use sparql_query with LIMIT and OFFSET"
 #: Characters of a text to search for, of an IRI in a note, and of the example of a class.
@@ -99,6 +100,7 @@ class _Asked:
     """The query behind a handle, what was changed of it, and what is wrong with it, once known."""
 
     prepared: PreparedQuery
+    limit: int
     note: str = ""
     findings: tuple[str, ...] | None = None
 
@@ -157,13 +159,13 @@ class SPARQLTools:
         size = len(str(result.value)) if isinstance(result, BooleanResult) else result.chars
         kept = self.store.put(result, dtype=dtype, rows=result.n_rows, sz=size, source=self._source)
         # Beside the result and not around it, so that the store can spill the result's table.
-        self._asked[kept.key] = _Asked(prepared, note)
+        self._asked[kept.key] = _Asked(prepared, limit, note)
         return Handle(kept)
 
     def sparql_stats(self, ref: RefLike) -> dict[str, Any]:
         """Return the number of rows and the columns of a handle."""
         handle, result, notes = self._look(ref)
-        return show_stats(handle, result, notes, most=self.config.max_rows)
+        return show_stats(handle, result, notes, most=self._most(notes))
 
     def sparql_peek(self, ref: RefLike, n: int = 5, full: bool = False) -> Rows:
         """Return the first n rows of a handle (at most 20); full=True gives uncut terms."""
@@ -382,6 +384,8 @@ class SPARQLTools:
         asked = self._asked.get(handle.key)
         if asked is None:
             return handle, result, []
+        if result.truncated and result.n_rows < asked.limit:
+            return handle, result, [TOO_LARGE]
         if asked.findings is None:
             asked.findings = ()
             if is_empty(result, asked.prepared):
@@ -390,10 +394,13 @@ class SPARQLTools:
                 asked.findings = self._explained(lint, asked.prepared)
         return handle, result, [note for note in (asked.note, *asked.findings) if note]
 
+    def _most(self, notes: Sequence[str]) -> int | None:
+        return None if TOO_LARGE in notes else self.config.max_rows
+
     def _rows(self, ref: RefLike, start: int, end: int, note: str, full: bool) -> Rows:
         handle, result, notes = self._look(ref)
         notes = [note, *notes] if note else notes
-        most, namespaces = self.config.max_rows, self.config.namespaces
+        most, namespaces = self._most(notes), self.config.namespaces
         return show_rows(
             handle, result, start, end, notes, most=most, namespaces=namespaces, whole=full is True
         )
