@@ -170,7 +170,7 @@ def test_graphs_are_bounded_in_characters_and_none_is_lost(tools: EndpointTools)
     assert len(set(graphs)) == MANY
     detail = tools.endpoint_detail(ref, "Forest")
     check(detail, "forest")
-    assert "50 more graphs: data_graphs" in detail["note"]
+    assert "53 more graphs: data_graphs" in detail["note"]
 
 
 def test_hidden_tasks_and_golds_show_nowhere(tools: EndpointTools) -> None:
