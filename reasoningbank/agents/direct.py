@@ -13,6 +13,7 @@ from reasoningbank.corpus import Task
 from reasoningbank.errors import BudgetError
 from reasoningbank.findings import Finding
 from reasoningbank.lm import PlainAdapter
+from reasoningbank.lm.repair import repaired
 from reasoningbank.lm.reply import query_in
 
 #: Prefixes are named, not written out: a small model copies their lines, or invents them, until
@@ -95,4 +96,5 @@ def written_query(
     signature = dspy.Signature(fields, "\n\n".join(filter(None, (head, episode.context))))
     with asking(episode):
         said = ask_once(signature, {"question": question}, adapter=PlainAdapter(), demos=demos)
-    return query_in(said["sparql"]) if said else None
+    query = query_in(said["sparql"]) if said else None
+    return repaired(query) if query else None

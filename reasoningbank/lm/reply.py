@@ -107,26 +107,26 @@ def _candidates(text: str) -> Iterator[tuple[bool, bool, str]]:
             continue
         looked += 1
         whole = text[begin:].rstrip()
-        if looked == 1 and _parses(whole):
+        if looked == 1 and is_query(whole):
             yield True, sure, whole
             return
         end = _end(whole)
         if end is not None:
             query = whole[:end]
-            parses = _parses(query)
+            parses = is_query(query)
             yield parses, sure, query
             # A subquery is no candidate of its own; a query inside a sentence is.
             at = begin + end if parses or sure else at
             continue
         line = whole.partition("\n")[0].rstrip(" \t\r.`")
-        if _parses(line):
+        if is_query(line):
             yield True, sure, line
         elif not open_ended and start["line"] is not None and _OPEN.match(whole):
             open_ended = True
             yield False, sure, whole
 
 
-def _parses(query: str) -> bool:
+def is_query(query: str) -> bool:
     """Return whether a text is a query or an update, with any prefixes."""
     if len(query) > _MOST_CHARS:
         return False
