@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib.resources import files
@@ -20,8 +20,10 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
+from reasoningbank.analysis.generalization import stream_levels
 from reasoningbank.analysis.memory import MemoryRecords, code_of, filtered_out, shown_items
 from reasoningbank.analysis.tables import json_of, text_of
+from reasoningbank.cache import write_bytes_atomically
 from reasoningbank.errors import RecordError, UsageError
 from reasoningbank.experiment import RunFolder, TrialRecord
 from reasoningbank.experiment.records import Step
@@ -33,7 +35,7 @@ Row = dict[str, Any]
 #: Key of a Parquet file's metadata that holds the manifests, by run, as JSON.
 MANIFESTS = b"reasoningbank.manifests"
 
-#: Possible outcomes of a trial, best first; the last two are not judged.
+#: Possible outcomes of a trial, best first; the last three are not judged.
 OUTCOMES = (
     "right",
     "partly right",
@@ -44,6 +46,7 @@ OUTCOMES = (
     "no query",
     "gold defect",
     "infrastructure error",
+    "bug",
 )
 
 _TIME = "datetime64[us, UTC]"
@@ -156,6 +159,7 @@ def load(runs: Runs, *, texts: bool = False) -> Frames:
     }
     manifests: dict[str, Mapping[str, Any]] = {}
     problems: list[Problem] = []
+    known: dict[str, list[str]] = {}
 
     def add(rows: Iterable[tuple[str, Row]], run: str) -> None:
         for frame, row in rows:
@@ -181,6 +185,7 @@ def load(runs: Runs, *, texts: bool = False) -> Frames:
             except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
                 problems.append(Problem(path, f"{path}: is not a trial ({error!r})"))
         memory = MemoryRecords.read(folder)
+        known[run] = memory.begun_with()
         problems += [Problem(path, f"{path}: {reason}") for path, reason in memory.damaged_steps]
         for stream in memory.streams:
             for step in stream.steps:
@@ -198,6 +203,7 @@ def load(runs: Runs, *, texts: bool = False) -> Frames:
         name: pd.DataFrame({c.name: _series(values, c.dtype) for c, values in table.items()})
         for name, table in tables.items()
     }
+    _fill_stream_levels(built["trials"], known)
     return Frames(**built, manifests=manifests, problems=tuple(problems))
 
 
@@ -222,36 +228,21 @@ def write_parquet(frames: Frames, folder: Path) -> dict[str, Path]:
     manifests = json.dumps(frames.manifests, ensure_ascii=False).encode()
     written = {name: folder / f"{name}.parquet" for name in COLUMNS}
     for name, path in written.items():
-        temporary = path.with_name(f".{path.name}.tmp")
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            table = _arrow_table(name, getattr(frames, name), manifests)
-            with temporary.open("wb") as file:
-                pq.write_table(table, file, compression="zstd")
-            temporary.replace(path)
-        except OSError as error:
-            reason = error.strerror or str(error)
-            hint = "free space or choose another folder with --out"
-            raise RecordError(
-                f"cannot be written ({reason})", where=str(path), hint=hint
-            ) from error
-        finally:
-            with suppress(OSError):
-                temporary.unlink(missing_ok=True)
+        table = pa.Table.from_pandas(getattr(frames, name), preserve_index=False)
+        meanings = {column.name: column.meaning for column in COLUMNS[name]}
+        fields = [
+            # Not every reader knows the large strings that pandas makes.
+            pa.field(f.name, pa.string() if pa.types.is_large_string(f.type) else f.type)
+            .with_metadata({"description": meanings[f.name]})
+            for f in table.schema
+        ]  # fmt: skip
+        metadata = {**(table.schema.metadata or {}), MANIFESTS: manifests}
+        sink = pa.BufferOutputStream()
+        cast = table.cast(pa.schema(fields, metadata=metadata))
+        pq.write_table(cast, sink, compression="zstd")
+        hint = "free space or choose another folder with --out"
+        write_bytes_atomically(path, sink.getvalue().to_pybytes(), durable=False, hint=hint)
     return written
-
-
-def _arrow_table(name: str, frame: pd.DataFrame, manifests: bytes) -> pa.Table:
-    table = pa.Table.from_pandas(frame, preserve_index=False)
-    meanings = {column.name: column.meaning for column in COLUMNS[name]}
-    fields = [
-        # Not every reader knows the large strings that pandas makes.
-        pa.field(f.name, pa.string() if pa.types.is_large_string(f.type) else f.type)
-        .with_metadata({"description": meanings[f.name]})
-        for f in table.schema
-    ]  # fmt: skip
-    metadata = {**(table.schema.metadata or {}), MANIFESTS: manifests}
-    return table.cast(pa.schema(fields, metadata=metadata))
 
 
 def _series(values: list[Any], dtype: str) -> pd.Series[Any]:
@@ -260,20 +251,29 @@ def _series(values: list[Any], dtype: str) -> pd.Series[Any]:
         times = pd.to_datetime(raw, utc=True, errors="coerce", format="ISO8601")
         return times.dt.as_unit("us")
     with suppress(TypeError, ValueError):
-        if dtype == "float64":
-            return pd.Series(np.array(values, dtype=float))
-        return pd.Series(values, dtype=dtype)
+        return pd.Series(
+            np.array(values, dtype=float) if dtype == "float64" else values, dtype=dtype
+        )
     # Models write lone surrogates, which no table can hold, and words instead of numbers: values
     # of the wrong type become missing.
     if dtype == "str":
-        texts = [None if v is None else str(v).encode(errors="replace").decode() for v in values]
-        return pd.Series(texts, dtype=dtype)
+        values = [None if v is None else str(v).encode(errors="replace").decode() for v in values]
+        return pd.Series(values, dtype=dtype)
     if dtype == "boolean":
         return pd.Series([v if isinstance(v, bool) else None for v in values], dtype=dtype)
     numbers = pd.to_numeric(pd.Series(values, dtype="object"), errors="coerce").astype("float64")
-    if dtype == "float64":
-        return numbers
-    return pd.Series(numbers.fillna(0) if dtype == "int64" else numbers.round(), dtype=dtype)
+    whole = numbers.fillna(0) if dtype == "int64" else numbers.round()
+    return numbers if dtype == "float64" else pd.Series(whole, dtype=dtype)
+
+
+def _fill_stream_levels(trials: pd.DataFrame, known: Mapping[str, Sequence[str]]) -> None:
+    """Give the tasks of streams their level relative to what the stream held before them."""
+    missing = trials[trials["step"].notna() & (trials["level"].fillna("") == "")]
+    for run, own in missing.groupby("run"):
+        places = list(own[["seed", "step", "task"]].itertuples(index=False, name=None))
+        golds = dict(own[["task", "gold"]].dropna().itertuples(index=False, name=None))
+        found = stream_levels(places, golds, known[str(run)])
+        trials.loc[own.index, "level"] = [found.get((seed, task), "") for seed, _, task in places]
 
 
 def _named(runs: Runs) -> dict[str, RunFolder]:
@@ -325,7 +325,7 @@ def _trial(record: TrialRecord, arm: Mapping[str, Any], judged: bool) -> Row:
     scores = verdict if judged else {}
     status = str(verdict.get("status", "judged"))
     if record.verdict is None:
-        outcome = "infrastructure error"
+        outcome = "bug" if record.status == "bug" else "infrastructure error"
     elif status != "judged":
         outcome = status.replace("_", " ")
     elif record.strict:

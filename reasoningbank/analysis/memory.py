@@ -6,6 +6,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -42,8 +43,7 @@ class FewShotBank(NamedTuple):
     rejected: tuple[Mapping[str, Any], ...]
 
 
-@dataclass(frozen=True)
-class StreamRecord:
+class StreamRecord(NamedTuple):
     """The steps of one arm in one task permutation, from the first on."""
 
     arm: str
@@ -71,41 +71,46 @@ class MemoryRecords:
     origins: Mapping[tuple[str, str], frozenset[Origin]] = field(default_factory=dict)
     #: For arms whose bank was built from gold queries: what was stored and rejected.
     few_shot: Mapping[str, FewShotBank] = field(default_factory=dict)
+    #: The query of each item, or the skeleton of one, by its id.
+    patterns: Mapping[str, str] = field(default_factory=dict)
     damaged: tuple[tuple[Path, str], ...] = ()  #: Snapshots that cannot be read, and why
     damaged_steps: tuple[tuple[Path, str], ...] = ()  #: Step files that cannot be read, and why
+
+    def begun_with(self) -> list[str]:
+        """Return the queries that banks held before their streams."""
+        first = {stream.steps[0].before for stream in self.streams}
+        items = dict.fromkeys(item for snapshot, item in self.origins if snapshot in first)
+        return [query for item in items if (query := self.patterns.get(item))]
 
     @classmethod
     def read(cls, folder: RunFolder) -> MemoryRecords:
         """Read the steps and snapshots of a run; unreadable ones are listed."""
         damaged: list[tuple[Path, str]] = []
         lost: list[tuple[Path, str]] = []
-        steps: dict[tuple[str, int], dict[int, Step]] = defaultdict(dict)
+        steps: list[Step] = []
         for path, step in folder.read_steps():
             if isinstance(step, Step):
-                steps[step.arm, step.order][step.step] = step
+                steps.append(step)
             else:
                 lost.append((path, step.what))
-        # By snapshot: active items by source, and the others by status.
-        items: dict[str, tuple[Counter[str], Counter[str]]] = defaultdict(
-            lambda: (Counter(), Counter())
-        )
+        steps.sort(key=lambda step: (step.arm, step.order, step.step))
+        states: dict[str, Counter[str]] = defaultdict(Counter)
         origins: dict[tuple[str, str], frozenset[Origin]] = {}
+        patterns: dict[str, str] = {}
         # Snapshots share most of their items: equal sets of origins are kept once.
         known: dict[frozenset[Origin], frozenset[Origin]] = {}
         for snapshot, item in folder.memory_items(
             lambda error: damaged.append((Path(error.where), error.what))
         ):
-            active, others = items[snapshot]
-            if (status := str(item.get("status") or "active")) == "active":
-                active[str(item.get("src"))] += 1
-            else:
-                others[status] += 1
+            name, status = str(item.get("id")), str(item.get("status") or "active")
+            states[snapshot][f"active {item.get('src')}" if status == "active" else status] += 1
             found = frozenset(
                 Origin(*(str(source.get(key) or "") for key in Origin._fields))
                 for source in (item.get("provenance"), *(item.get("evidence") or ()))
                 if isinstance(source, Mapping)
             )
-            origins[snapshot, str(item.get("id"))] = known.setdefault(found, found)
+            origins[snapshot, name] = known.setdefault(found, found)
+            patterns[name] = str(item.get("query") or item.get("pattern") or "")
         few_shot: dict[str, FewShotBank] = {}
         for path, note in folder.bank_notes():
             if isinstance(note, RecordError):
@@ -119,20 +124,21 @@ class MemoryRecords:
                 lost.append((path, f"is not a note of a bank ({error!r})"))
         return cls(
             streams=tuple(
-                StreamRecord(arm, permutation, tuple(made[at] for at in sorted(made)))
-                for (arm, permutation), made in sorted(steps.items())
+                StreamRecord(arm, permutation, tuple(own))
+                for (arm, permutation), own in groupby(steps, lambda one: (one.arm, one.order))
             ),
-            banks={
-                name: BankCounts(
-                    dict(sorted(active.items())), others["superseded"], others["retired"]
-                )
-                for name, (active, others) in items.items()
-            },
+            banks={name: _counts(own) for name, own in states.items()},
             origins=origins,
             few_shot=few_shot,
+            patterns=patterns,
             damaged=tuple(damaged),
             damaged_steps=tuple(lost),
         )
+
+
+def _counts(states: Mapping[str, int]) -> BankCounts:
+    active = {state[7:]: n for state, n in sorted(states.items()) if state.startswith("active ")}
+    return BankCounts(active, states.get("superseded", 0), states.get("retired", 0))
 
 
 @dataclass(frozen=True)
@@ -215,7 +221,8 @@ def memory_of_arms(
     by_arm: Mapping[str, Sequence[Score]], manifest: Mapping[str, Any], memory: MemoryRecords
 ) -> Iterator[ArmMemory]:
     """Yield what memory did in each arm that has one."""
-    sources = dict(_sources(manifest))
+    arms = (manifest.get("experiment") or {}).get("arms") or ()
+    sources = {str(arm.get("name")): _source(arm.get("memory")) for arm in arms}
     learned: dict[str, list[StreamMemory]] = defaultdict(list)
     for stream in memory.streams:
         learned[stream.arm].append(_learned(stream, memory))
@@ -233,6 +240,13 @@ def memory_of_arms(
                 streams=MemoryUse.of([t for t in trials if t.step is not None]),
                 banks=tuple(learned[name] or [_given(name, bank, memory) for bank in given]),
             )
+
+
+def _source(memory: Any) -> str:
+    """Return where the manifest says that an arm's memory comes from; nothing without one."""
+    settings = memory if isinstance(memory, Mapping) else {"source": memory}
+    source, of = str(settings.get("source") or "none"), settings.get("of")
+    return "" if source == "none" else f"{source} of {of}" if of else source
 
 
 def _learned(stream: StreamRecord, memory: MemoryRecords) -> StreamMemory:
@@ -261,6 +275,10 @@ def _bank(snapshot: str, memory: MemoryRecords) -> StreamMemory:
     return StreamMemory(snapshot, *memory.banks.get(snapshot, BankCounts({}, 0, 0)))
 
 
+def _counted(words: Iterable[Any]) -> dict[str, int]:
+    return dict(Counter(map(str, words)).most_common())
+
+
 def shown_items(record: TrialRecord) -> frozenset[str]:
     """Return the memory items that a trial was shown."""
     return frozenset(
@@ -280,17 +298,3 @@ def code_of(data: Mapping[str, Any]) -> str:
     finding = data.get("finding")
     code = finding.get("code") if isinstance(finding, Mapping) else data.get("code")
     return str(code or "uncoded")
-
-
-def _counted(words: Iterable[Any]) -> dict[str, int]:
-    return dict(Counter(map(str, words)).most_common())
-
-
-def _sources(manifest: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield each arm with memory and where the manifest says that it comes from."""
-    for arm in (manifest.get("experiment") or {}).get("arms") or ():
-        memory = arm.get("memory")
-        settings = memory if isinstance(memory, Mapping) else {"source": memory}
-        source, of = str(settings.get("source") or "none"), settings.get("of")
-        if source != "none":
-            yield str(arm.get("name")), f"{source} of {of}" if of else source

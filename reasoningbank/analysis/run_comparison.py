@@ -13,9 +13,9 @@ from reasoningbank.analysis.comparison import ArmComparison, adjust, compare_arm
 from reasoningbank.analysis.leakage import LeakageAudit
 from reasoningbank.analysis.memory import MemoryRecords
 from reasoningbank.analysis.scores import Metric, RunPlan, Score, Unit, metric_of, unit_of
-from reasoningbank.analysis.tables import jsonable
+from reasoningbank.analysis.tables import counted, jsonable
 from reasoningbank.errors import RecordError, UsageError
-from reasoningbank.experiment import RunFolder, TrialRecord, parse_experiment
+from reasoningbank.experiment import RunFolder, parse_experiment
 
 #: Settings of a whole experiment that can make a difference.
 _SHARED_SETTINGS = ("budget", "mode", "endpoint")
@@ -51,17 +51,6 @@ class _Task(NamedTuple):
     gold: str
     n_gold: int | None
 
-    def differs(self, other: _Task, *, translated: bool) -> str:
-        """Return what differs, or nothing; translated questions need the same gold query."""
-        known = bool(self.gold and other.gold)
-        if self.question != other.question and not (translated and known):
-            return "question"
-        if known and self.gold != other.gold:
-            return "gold query"
-        if None not in (self.n_gold, other.n_gold) and self.n_gold != other.n_gold:
-            return "size of the gold result"
-        return ""
-
 
 class _ComparedRun:
     """The held-out trials of a run, by arm, with what is needed to compare it."""
@@ -78,6 +67,7 @@ class _ComparedRun:
         with suppress(UsageError):
             # Fills in the defaults that an older manifest leaves out.
             self.experiment = parse_experiment(self.experiment).model_dump(mode="json")
+        self.arms = {arm.get("name"): arm for arm in self.experiment.get("arms") or ()}
         self.plan = RunPlan(manifest)
         self.scores: dict[str, list[Score]] = defaultdict(list)
         self.tasks: dict[str, _Task] = {}
@@ -91,34 +81,24 @@ class _ComparedRun:
             if record.step is not None:
                 self.streamed += 1
                 continue
-            self._add(record)
+            key, verdict = record.key, record.verdict or {}
+            self.scores[key.arm].append(Score.of(record))
+            if key.task not in self.tasks or self.tasks[key.task].n_gold is None:
+                # Where nothing was compared, repeated gold rows are counted too.
+                n_gold = verdict.get("n_gold") if verdict.get("status") == "judged" else None
+                self.tasks[key.task] = _Task(record.question, record.gold, n_gold)
         self.leaks = len(audit.finish().leaks)
 
-    def _add(self, record: TrialRecord) -> None:
-        self.scores[record.key.arm].append(Score.of(record))
-        known = self.tasks.get(record.key.task)
-        if known is None or known.n_gold is None:
-            verdict = record.verdict or {}
-            # Where nothing was compared, repeated gold rows are counted too.
-            n_gold = verdict.get("n_gold") if verdict.get("status") == "judged" else None
-            self.tasks[record.key.task] = _Task(record.question, record.gold, n_gold)
-
-    def arm(self, name: str) -> Mapping[str, Any]:
-        arms = self.experiment.get("arms") or ()
-        return next((arm for arm in arms if arm.get("name") == name), {})
-
     def notes(self) -> list[str]:
-        found = []
-        if self.damaged:
-            files = "1 unreadable file" if self.damaged == 1 else f"{self.damaged} unreadable files"
-            found.append(f"{self.name}: {files} left out")
-        if self.leaks:
-            found.append(f"LEAKAGE: {self.name} has {self.leaks}; its numbers prove nothing")
-        if self.streamed:
-            found.append(
-                f"{self.name}: {self.streamed} trials of learning streams are not compared"
-            )
-        return found
+        damaged = counted(self.damaged, "unreadable file")
+        leaks = f"LEAKAGE: {self.name} has {self.leaks}; its numbers prove nothing"
+        streams = f"{self.name}: {self.streamed} trials of learning streams are not compared"
+        found = (
+            (self.damaged, f"{self.name}: {damaged} left out"),
+            (self.leaks, leaks),
+            (self.streamed, streams),
+        )
+        return [note for n, note in found if n]
 
 
 def compare_runs(
@@ -153,7 +133,9 @@ def compare_runs(
     if one.name == two.name and one is not two:
         one.name, two.name = str(first.path), str(second.path)
     metric, unit = metric or metric_of(one.manifest), unit or unit_of(one.manifest)
-    pairs, unpaired = _pairs(one, two, arm, against)
+    pairs = _pairs(one, two, arm, against)
+    every = [] if arm else [(run, name) for run in (one, two) for name in run.scores]
+    unpaired = tuple(f"{run.name}:{n}" for run, n in every if (n, n) not in pairs)
     shared = sorted(one.tasks.keys() & two.tasks.keys())
     if not shared:
         where, hint = f"{first.path}, {second.path}", "compare runs of one corpus"
@@ -171,7 +153,7 @@ def compare_runs(
         if compared is None:
             notes.append(f"{name} and {other} have no task that both have judged")
         else:
-            found.append(replace(compared, missing=_missing(one, two, name, other)))
+            found.append(replace(compared, missing=_missing((one, name), (two, other))))
             notes += _differences(one, two, name, other)
     return RunComparison(
         first=str(first.path),
@@ -187,39 +169,32 @@ def compare_runs(
     )
 
 
-def _missing(one: _ComparedRun, two: _ComparedRun, name: str, other: str) -> int:
-    """Return how many planned trials on the shared tasks are not on disk yet."""
-    if name not in one.plan.tasks or other not in two.plan.tasks:
-        return 0
-    (first, _), (second, _) = one.plan.tasks[name], two.plan.tasks[other]
-    both = set(first) & set(second)
-    missing = 0
-    for run, arm in ((one, name), (two, other)):
-        there = sum(score.task in both for score in run.scores[arm])
-        missing += max(0, len(both) * run.plan.tasks[arm][1] - there)
-    return missing
+def _missing(*arms: tuple[_ComparedRun, str]) -> int:
+    """Return how many planned trials of two arms on their shared tasks are not on disk yet."""
+    plans = [run.plan.tasks.get(name, ((), 0)) for run, name in arms]
+    both = set(plans[0][0]) & set(plans[1][0])
+    return sum(
+        max(0, len(both) * seeds - sum(score.task in both for score in run.scores[name]))
+        for (run, name), (_, seeds) in zip(arms, plans, strict=True)
+    )
 
 
 def _pairs(
     one: _ComparedRun, two: _ComparedRun, arm: str | None, against: str | None
-) -> tuple[list[tuple[str, str]], tuple[str, ...]]:
+) -> list[tuple[str, str]]:
     if arm is None:
         if against is not None:
             raise UsageError("needs --arm", where="--with", hint="name the first run's arm, too")
+        hint = "name --arm and --with"
         if one is two:
-            hint = "name --arm and --with"
             what = "a run cannot be compared with itself"
             raise UsageError(what, where=one.name, hint=hint, code="same-run")
-        both = [name for name in one.scores if name in two.scores]
+        both = [(name, name) for name in one.scores if name in two.scores]
         if not both:
-            arms = [", ".join(run.scores) or "none" for run in (one, two)]
-            raise UsageError(
-                f"no arm has the same name in both runs ({arms[0]}; {arms[1]})",
-                hint="name --arm and --with",
-                code="no-shared-arm",
-            )
-        alone = [f"{r.name}:{n}" for r in (one, two) for n in r.scores if n not in both]
-        return [(name, name) for name in both], tuple(alone)
+            arms = "; ".join(", ".join(run.scores) or "none" for run in (one, two))
+            what = f"no arm has the same name in both runs ({arms})"
+            raise UsageError(what, hint=hint, code="no-shared-arm")
+        return both
     against = arm if against is None else against
     for run, name, option in ((one, arm, "--arm"), (two, against, "--with")):
         if name not in run.scores:
@@ -228,7 +203,7 @@ def _pairs(
     if one is two and arm == against:
         what = "an arm cannot be compared with itself"
         raise UsageError(what, where=arm, hint="name another --with", code="same-arm")
-    return [(arm, against)], ()
+    return [(arm, against)]
 
 
 def _check_tasks(one: _ComparedRun, two: _ComparedRun, shared: Sequence[str]) -> list[str]:
@@ -236,9 +211,18 @@ def _check_tasks(one: _ComparedRun, two: _ComparedRun, shared: Sequence[str]) ->
     if not differing:
         return []
     languages = [str(run.experiment.get("language", "en")) for run in (one, two)]
-    translated = languages[0] != languages[1]
-    found = {t: one.tasks[t].differs(two.tasks[t], translated=translated) for t in shared}
-    changed = {task: what for task, what in found.items() if what}
+    translated, changed, unknown = languages[0] != languages[1], {}, False
+    for name in shared:
+        a, b = one.tasks[name], two.tasks[name]
+        known = bool(a.gold and b.gold)
+        unknown = unknown or not known
+        # Translated questions need the same gold query.
+        if a.question != b.question and not (translated and known):
+            changed[name] = "question"
+        elif known and a.gold != b.gold:
+            changed[name] = "gold query"
+        elif None not in (a.n_gold, b.n_gold) and a.n_gold != b.n_gold:
+            changed[name] = "size of the gold result"
     if changed:
         named = ", ".join(f"{task} ({what})" for task, what in [*changed.items()][:_NAMED])
         more = "" if len(changed) <= _NAMED else f" and {len(changed) - _NAMED} more"
@@ -249,51 +233,43 @@ def _check_tasks(one: _ComparedRun, two: _ComparedRun, shared: Sequence[str]) ->
             code="different-tasks",
             tasks=changed,
         )
-    notes = []
-    if "corpus" in differing and translated:
-        notes.append(
-            f"questions in {languages[0]} against {languages[1]}, of the same gold queries"
-        )
-    elif "corpus" in differing:
-        unknown = any(not (one.tasks[t].gold and two.tasks[t].gold) for t in shared)
-        by = "question and size of gold result" if unknown else "question and gold query"
-        notes.append(f"the selections of tasks differ; the shared tasks have the same {by}")
-    if "store" in differing:
-        notes.append("the stores differ; the shared tasks' gold results have the same sizes")
-    return notes
+    by = "question and size of gold result" if unknown else "question and gold query"
+    said = {
+        "corpus": f"questions in {languages[0]} against {languages[1]}, of the same gold queries"
+        if translated
+        else f"the selections of tasks differ; the shared tasks have the same {by}",
+        "store": "the stores differ; the shared tasks' gold results have the same sizes",
+    }
+    return [said[part] for part in differing]
 
 
 def _differences(one: _ComparedRun, two: _ComparedRun, arm: str, against: str) -> list[str]:
     notes = []
     pair = arm if arm == against else f"{arm} and {against}"
-    mine, theirs = one.arm(arm), two.arm(against)
+    mine, theirs = one.arms.get(arm, {}), two.arms.get(against, {})
     settings = sorted((mine.keys() & theirs.keys()) - {"name"})
     changed = [key for key in settings if mine[key] != theirs[key]]
     if one is not two:
-        shared = (one.experiment, two.experiment)
-        changed += [k for k in _SHARED_SETTINGS if shared[0].get(k) != shared[1].get(k)]
+        a, b = one.experiment, two.experiment
+        changed += [k for k in _SHARED_SETTINGS if a.get(k) != b.get(k)]
     if changed:
         notes.append(f"{pair}: settings differ: {', '.join(dict.fromkeys(changed))}")
     models = [
-        (run.hashes.get("models") or {}).get(settings.get("lm"))
+        (run.hashes.get("models") or {}).get(settings.get("lm")) or {}
         for run, settings in ((one, mine), (two, theirs))
         if asks_model(str(settings.get("agent")))
     ]
     if len(models) == 2 and models[0] != models[1]:
-        names = [str((model or {}).get("model", "unknown")) for model in models]
-        notes.append(f"{pair}: models differ ({names[0]}; {names[1]})")
+        names = "; ".join(str(model.get("model", "unknown")) for model in models)
+        notes.append(f"{pair}: models differ ({names})")
     if one is two:
         return notes
     if one.hashes.get("prompts") != two.hashes.get("prompts"):
         notes.append("demonstrations or other prompts differ")
     a, b = (run.manifest.get("versions") or {} for run in (one, two))
-    packages = [
-        f"{name} {a.get(name, '?')} / {b.get(name, '?')}"
-        for name in sorted(a.keys() | b.keys())
-        if a.get(name) != b.get(name)
-    ]
+    packages = {n: f"{n} {a.get(n, '?')} / {b.get(n, '?')}" for n in sorted(a.keys() | b.keys())
+                if a.get(n) != b.get(n)}  # fmt: skip
     if packages:
-        ours = a.get("reasoningbank") != b.get("reasoningbank")
-        judge = ", including the judge of reasoningbank" if ours else ""
-        notes.append(f"versions differ: {', '.join(packages)}{judge}")
+        judge = ", including the judge of reasoningbank" if "reasoningbank" in packages else ""
+        notes.append(f"versions differ: {', '.join(packages.values())}{judge}")
     return notes

@@ -131,7 +131,7 @@ class Score:
 
 def scores(records: Iterable[TrialRecord]) -> Iterator[Score]:
     """Yield the scores of records, one at a time, keeping no record."""
-    return (Score.of(record) for record in records)
+    return map(Score.of, records)
 
 
 def held_out(trials: Iterable[Score]) -> list[Score]:

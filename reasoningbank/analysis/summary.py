@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from reasoningbank.analysis.comparison import ArmComparison, adjust, compare_arms
+from reasoningbank.analysis.generalization import cause_of_failure, stream_levels
 from reasoningbank.analysis.leakage import Leakage, LeakageAudit
 from reasoningbank.analysis.memory import ArmMemory, MemoryRecords, memory_of_arms
 from reasoningbank.analysis.scores import (
@@ -111,21 +112,8 @@ class ArmSummary:
     judges: Mapping[str, Agreement]
     best_case: float  #: Mean metric if every infrastructure error had been a success
     worst_case: float  #: The same if every one had been a failure
-
-
-@dataclass(frozen=True)
-class LevelSummary:
-    """One arm's held-out trials at one level of generalization."""
-
-    arm: str
-    level: str  #: ``iid``, ``compositional`` or ``zero-shot``
-    tasks: int  #: Tasks with a judged trial
-    templates: int  #: Templates (or groups) of these tasks
-    judged: int  #: Trials that count
-    strict: int  #: Strict matches
-    mean: Interval  #: Mean of the primary metric with a 95% CI
-    tokens: tuple[float, float]  #: Median and p95 of a trial's tokens
-    seconds: tuple[float, float]  #: Median and p95 of a trial's seconds
+    templates: int = 0  #: Templates (or groups) of the tasks with a judged trial
+    level: str = ""  #: The level of generalization of these trials; empty for all
 
 
 @dataclass(frozen=True)
@@ -149,6 +137,10 @@ class Online:
     #: Every other judge and the plain rule against the execution judge, over all attempts of all
     #: streams.
     judges: Mapping[str, Agreement]
+    #: Every arm's stream at every level that its tasks have, relative to the tasks before them.
+    levels: tuple[ArmSummary, ...] = ()
+    #: The curves of the tasks of each level, by level and arm.
+    level_curves: Mapping[str, Mapping[str, LearningCurve]] = field(default_factory=dict)
     errors: int = 0  #: Trials of all streams ended by the infrastructure; they count nowhere else
     defective: int = 0  #: Trials of all streams with a defective gold query; likewise
 
@@ -162,7 +154,7 @@ class RunSummary:
     metric: str = "strict"  #: The primary metric
     unit: str = "task"  #: What counts as one observation
     #: Every arm at every level of generalization that its tasks have.
-    levels: tuple[LevelSummary, ...] = ()
+    levels: tuple[ArmSummary, ...] = ()
     level: str = ""  #: The level of the pre-registered pairs; empty for all
     #: The pre-registered comparison over held-out trials; None if there is none, or no task is
     #: judged in both arms. It stands alone and is not corrected.
@@ -180,21 +172,31 @@ class RunSummary:
     code: tuple[CodeChange, ...] = ()  #: When the run continued with changed code, oldest first
     #: Trials that had been judged and were run again, by arm.
     replaced: Mapping[str, int] = field(default_factory=dict)
+    #: Wrong i.i.d. trials of each arm with a memory, by cause.
+    failures: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+
+    @property
+    def registered(self) -> list[ArmComparison]:
+        """The pre-registered comparisons that have data."""
+        return [one for one in (self.comparison, *self.claims) if one is not None]
+
+    @property
+    def held(self) -> int:
+        """How many pre-registered pairs are resolved in favour of the first arm."""
+        return sum(one.resolved and one.difference > 0 for one in self.registered)
 
     def preregistered_lines(self) -> list[str]:
         """Return one line per pre-registered pair, and one for several of them together."""
-        known = [one for one in (self.comparison, *self.claims) if one is not None]
         head = f"pre-registered, {self.level}" if self.level else "pre-registered"
-        lines = [f"{head}: {one.sentence()}" for one in known]
+        lines = [f"{head}: {one.sentence()}" for one in self.registered]
         lines += [
             f"{head}: {first} against {second}: no task is judged in both yet"
             for first, second in self.waiting
         ]
         if len(lines) > 1:
-            held = sum(one.resolved and one.difference > 0 for one in known)
             lines.append(
-                f"{held} of {len(lines)} pre-registered pairs resolved in favour of the first arm; "
-                "a claim based on several holds if all of them do"
+                f"{self.held} of {len(lines)} pre-registered pairs resolved in favour of the first "
+                "arm; a claim based on several holds if all of them do"
             )
         return lines
 
@@ -216,8 +218,6 @@ def summarise(
 ) -> RunSummary:
     """Summarise trials by arm.
 
-    Records are read one at a time and only their scores are kept.
-
     Args:
         records: The trials of a run.
         arms: Order of the arms; others follow in the order of their trials.
@@ -232,10 +232,23 @@ def summarise(
     manifest, memory = manifest or {}, memory or MemoryRecords()
     audit, plan = LeakageAudit(manifest, memory), RunPlan(manifest)
     by_arm: dict[str, list[Score]] = {name: [] for name in arms}
+    golds: dict[str, str] = {}
+    failures: dict[str, Counter[str]] = defaultdict(Counter)
     for record in records:
         audit.add(record)
         score = Score.of(record)
         by_arm.setdefault(score.arm, []).append(score)
+        if record.step is not None:
+            golds[record.key.task] = record.gold
+        elif cause := cause_of_failure(record, memory.patterns):
+            failures[score.arm][cause] += 1
+    places = [(t.seed, t.step, t.task) for ts in by_arm.values() for t in ts if t.step is not None]
+    found = stream_levels(places, golds, memory.begun_with())
+    by_arm = {
+        name: [t if t.level or t.step is None
+               else replace(t, level=found.get((t.seed, t.task), "")) for t in trials]
+        for name, trials in by_arm.items()
+    }  # fmt: skip
     tested = {name: held_out(trials) for name, trials in by_arm.items()}
 
     def compared(first: str, second: str, level: str = "") -> ArmComparison | None:
@@ -262,7 +275,7 @@ def summarise(
         ),
         metric=metric,
         unit=unit,
-        levels=tuple(_by_level(tested, metric, unit)),
+        levels=_by_level(tested, metric, unit),
         level=level,
         comparison=registered[comparison] if comparison else None,
         claims=tuple(one for pair in claims if (one := registered[pair]) is not None),
@@ -273,6 +286,7 @@ def summarise(
         code=code_changes(manifest),
         # A trial that was run twice counts twice.
         replaced=dict(Counter(trial.partition("/")[0] for trial in again)),
+        failures={name: dict(causes) for name, causes in failures.items()},
     )
 
 
@@ -326,7 +340,9 @@ def _curves(
     return {arm: learning_curve(streams, window=window) for arm, streams in values.items()}
 
 
-def _summarise_arm(name: str, trials: Sequence[Score], metric: Metric, unit: Unit) -> ArmSummary:
+def _summarise_arm(
+    name: str, trials: Sequence[Score], metric: Metric, unit: Unit, level: str = ""
+) -> ArmSummary:
     judged = [t for t in trials if t.fate == "judged"]
     errors = sum(t.fate == "error" for t in trials)
     total = math.fsum(t.value(metric) for t in judged)
@@ -335,11 +351,13 @@ def _summarise_arm(name: str, trials: Sequence[Score], metric: Metric, unit: Uni
     judging = [t.judge_dollars for t in trials if t.judge_dollars is not None]
     return ArmSummary(
         arm=name,
+        level=level,
         trials=len(trials),
         judged=len(judged),
         errors=errors,
         defective=len(trials) - tried,
         tasks=len({t.task for t in judged}),
+        templates=len({t.group for t in judged}),
         seeds=len({t.seed for t in judged}),
         strict=sum(t.strict > 0 for t in judged),
         rate=pooled_rate(trials, unit),
@@ -368,24 +386,16 @@ def _summarise_arm(name: str, trials: Sequence[Score], metric: Metric, unit: Uni
 
 
 def _by_level(
-    tested: Mapping[str, Sequence[Score]], metric: Metric, unit: Unit
-) -> Iterator[LevelSummary]:
-    for level in LEVELS:
-        for arm, trials in tested.items():
-            mine = [trial for trial in trials if trial.level == level]
-            judged = [trial for trial in mine if trial.fate == "judged"]
-            if judged:
-                yield LevelSummary(
-                    arm=arm,
-                    level=level,
-                    tasks=len({t.task for t in judged}),
-                    templates=len({t.group for t in judged}),
-                    judged=len(judged),
-                    strict=sum(t.strict > 0 for t in judged),
-                    mean=average(mine, metric, unit),
-                    tokens=median_and_p95([float(t.tokens) for t in judged]),
-                    seconds=median_and_p95([t.seconds for t in judged]),
-                )
+    arms: Mapping[str, Sequence[Score]], metric: Metric, unit: Unit
+) -> tuple[ArmSummary, ...]:
+    """Summarise every arm at every level that its judged trials have."""
+    pairs = [(level, arm, [t for t in arms[arm] if t.level == level])
+             for level in LEVELS for arm in arms]  # fmt: skip
+    return tuple(
+        _summarise_arm(arm, trials, metric, unit, level)
+        for level, arm, trials in pairs
+        if any(t.fate == "judged" for t in trials)
+    )
 
 
 def _passes(judged: Sequence[Score], metric: Metric) -> tuple[Passes, ...]:
@@ -458,6 +468,11 @@ def _summarise_streams(
     return Online(
         arms=tuple(_summarise_arm(name, trials, metric, unit) for name, trials in streams.items()),
         curves=_curves((t for trials in streams.values() for t in trials), metric),
+        levels=_by_level(streams, metric, unit),
+        level_curves={
+            level: _curves((t for ts in streams.values() for t in ts if t.level == level), metric)
+            for level in LEVELS
+        },
         comparisons=adjust([one for one in found if one is not None]),
         judges=_agreements(everything, rule_alone=True),
         errors=sum(trial.fate == "error" for trial in everything),
@@ -483,19 +498,10 @@ def _against_control(
     if found is None:
         return None
     found = replace(found, missing=to_do)
-    if not missing:
+    alone = compare_arms(learned, control, metric=metric, unit=unit) if missing else None
+    if alone is None:
         return found
-    alone = compare_arms(learned, control, metric=metric, unit=unit)
-    assert alone is not None
-    return replace(
-        found,
-        runs=alone.runs,
-        seeds=alone.seeds,
-        errors=alone.errors,
-        low=math.nan,
-        high=math.nan,
-        p=math.nan,
-        p_holm=math.nan,
-        detectable=None,
-        method=f"not tested: {found.second} ran {len(known)} of these task permutations",
-    )
+    method = f"not tested: {found.second} ran {len(known)} of these task permutations"
+    nothing = dict.fromkeys(("low", "high", "p", "p_holm"), math.nan)
+    same = {name: getattr(alone, name) for name in ("runs", "seeds", "errors")}
+    return replace(found, **nothing, **same, detectable=None, method=method)

@@ -11,18 +11,20 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
+from reasoningbank.analysis.generalization import CAUSES
+
 if TYPE_CHECKING:
     from reasoningbank.analysis.comparison import ArmComparison
-    from reasoningbank.analysis.memory import ArmMemory, StreamMemory
-    from reasoningbank.analysis.summary import ArmSummary, LevelSummary, Online, RunSummary
+    from reasoningbank.analysis.memory import ArmMemory
+    from reasoningbank.analysis.summary import ArmSummary, Online, RunSummary
     from reasoningbank.judge import Agreement
 
 Cells = tuple[str, ...]
 R = TypeVar("R")
 #: What the columns of a table show of a row, by header.
-Columns = Mapping[str, Callable[[R], str]]
+Columns = Mapping[str, Callable[[R], Any]]
 
-STATUSES = ("submitted", "fallback", "exhausted", "refused", "error")
+STATUSES = ("submitted", "fallback", "exhausted", "refused", "error", "bug")
 
 #: Headers of the columns that `agreement_cells` fills.
 AGREEMENT = ("n", "both yes", "only judge", "only execution", "both no", "precision", "recall",
@@ -31,14 +33,14 @@ AGREEMENT = ("n", "both yes", "only judge", "only execution", "both no", "precis
 #: What a table can say of an arm, by header; ``score`` is headed by the metric's name.
 _ARM: Columns[ArmSummary] = {
     "arm": lambda arm: arm.arm,
-    "n": lambda arm: str(arm.judged),
-    "tasks": lambda arm: str(arm.tasks),
-    "seeds": lambda arm: str(arm.seeds),
+    "n": lambda arm: arm.judged,
+    "tasks": lambda arm: arm.tasks,
+    "seeds": lambda arm: arm.seeds,
     "score": lambda arm: _score(arm),
     "95% CI": lambda arm: ends(arm.mean.low, arm.mean.high),
     "interval by": lambda arm: arm.mean.method,
-    "row F1": lambda arm: number(arm.f1) if arm.judged else "-",
-    "ran": lambda arm: str(arm.executed),
+    "row F1": lambda arm: arm.f1 if arm.judged else None,
+    "ran": lambda arm: arm.executed,
     "s median": lambda arm: number(arm.seconds[0], 1),
     "s p95": lambda arm: number(arm.seconds[1], 1),
     "tokens median": lambda arm: number(arm.tokens[0], 0),
@@ -47,13 +49,29 @@ _ARM: Columns[ArmSummary] = {
     "tokens": lambda arm: pair(arm.tokens, 0),
     "right": lambda arm: f"{arm.strict} of {arm.judged}",
     "ended": lambda arm: ", ".join(f"{n} {name}" for name, n in sorted(arm.statuses.items())),
-    "lm calls": lambda arm: str(arm.lm_calls),
-    "cached calls": lambda arm: str(arm.cached_calls),
+    "lm calls": lambda arm: arm.lm_calls,
+    "cached calls": lambda arm: arm.cached_calls,
     "dollars": lambda arm: _dollars(arm),
-    "retried": lambda arm: str(arm.retried),
+    "retried": lambda arm: arm.retried,
+    "level": lambda arm: arm.level,
+    "templates": lambda arm: arm.templates,
+    "strict": lambda arm: arm.strict,
+    "mean": lambda arm: arm.mean.rate,
+    **{status: lambda arm, status=status: arm.statuses.get(status, 0) for status in STATUSES},  # type: ignore[misc]
 }
 _SHOWN = ("arm", "n", "tasks", "seeds", "score", "95% CI", "row F1", "ran", "s median", "s p95",
           "tokens median", "tokens p95")  # fmt: skip
+_COMPARISON: Columns[ArmComparison] = {
+    "arms": lambda c: f"{c.first} against {c.second}",
+    "first": lambda c: c.first,
+    "second": lambda c: c.second,
+    "tasks": lambda c: c.tasks,
+    "difference": lambda c: number(c.difference, sign="+"),
+    "95% CI": lambda c: ends(c.low, c.high, "+"),
+    "p": lambda c: number(c.p, 3),
+    "Holm": lambda c: number(c.p_holm, 3),
+    "verdict": lambda c: c.verdict,
+}
 
 
 class TextTable(NamedTuple):
@@ -62,23 +80,45 @@ class TextTable(NamedTuple):
     title: str
     headers: Cells
     rows: Sequence[Cells]
+    notes: Sequence[str] = ()  #: Sentences below it on a page
 
 
-def table_of(title: str, rows: Iterable[R], columns: Columns[R]) -> TextTable:
-    """Return a table of rows by what each column shows of a row."""
-    cells = [tuple(shown(row) for shown in columns.values()) for row in rows]
-    return TextTable(title, tuple(columns), cells)
+def table_of(
+    title: str, rows: Iterable[R], columns: Columns[R], shown: Sequence[str] = (), metric: str = ""
+) -> TextTable:
+    """Return a table of rows by what each column shows of a row.
+
+    Args:
+        title: Its title.
+        rows: Anything.
+        columns: What each column shows.
+        shown: The columns to show; all of them by default.
+        metric: Header of the column `score`.
+    """
+    names = tuple(shown or columns)
+    made = [cells(*(columns[name](row) for name in names)) for row in rows]
+    return TextTable(title, tuple(metric if n == "score" else n for n in names), made)
+
+
+def cells(*values: Any) -> Cells:
+    """Return values as text: fractions with two places, a dash for none."""
+    return tuple(
+        number(value) if value is None or isinstance(value, float) else str(value)
+        for value in values
+    )
+
+
+def numeric(table: TextTable) -> list[bool]:
+    """Return which columns hold nothing but numbers."""
+    columns = zip(*table.rows, strict=True) if table.rows else [()] * len(table.headers)
+    return [all(c.lstrip("+-")[:1].isdigit() or c == "-" for c in column) for column in columns]
 
 
 def markdown(table: TextTable) -> str:
     """Return a table as Markdown, numbers aligned right."""
-    numeric = [
-        all(row[column].lstrip("+-")[:1].isdigit() or row[column] == "-" for row in table.rows)
-        for column in range(len(table.headers))
-    ]
     lines = [
         table.headers,
-        tuple("---:" if right else "---" for right in numeric),
+        tuple("---:" if right else "---" for right in numeric(table)),
         *(tuple(cell.replace("|", "\\|") for cell in row) for row in table.rows),
     ]
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
@@ -162,111 +202,107 @@ def capital(text: str) -> str:
 def arm_table(
     summary: RunSummary, columns: Sequence[str] = _SHOWN, title: str = "arms on held-out tasks"
 ) -> TextTable:
-    """Return one row per arm."""
+    """Return one row per arm; the column `passes` stands for pass@k and pass^k of the largest k."""
     most = max((p.k for arm in summary.arms for p in arm.passes), default=1)
-    passes = (f"pass@{most}", f"pass^{most}") if most > 1 else ()
-    named = {"score": (summary.metric,), "passes": passes}
-
-    def cells(arm: ArmSummary, column: str) -> Cells:
-        if column in STATUSES:
-            return (str(arm.statuses.get(column, 0)),)
-        if column == "passes":
-            found = next((p for p in arm.passes if p.k == most), None)
-            values = (found.one, found.all) if found else (None, None)
-            return tuple(map(number, values)) if passes else ()
-        return (_ARM[column](arm),)
-
-    headers = [name for column in columns for name in named.get(column, (column,))]
-    rows = [tuple(c for column in columns for c in cells(arm, column)) for arm in summary.arms]
-    return TextTable(title, tuple(headers), rows)
+    passes: dict[str, Callable[[ArmSummary], Any]] = {}
+    if most > 1:
+        found = {arm.arm: p for arm in summary.arms for p in arm.passes if p.k == most}
+        passes = {
+            f"pass@{most}": lambda arm: getattr(found.get(arm.arm), "one", None),
+            f"pass^{most}": lambda arm: getattr(found.get(arm.arm), "all", None),
+        }
+    shown = [n for name in columns for n in (passes if name == "passes" else (name,))]
+    return table_of(title, summary.arms, {**_ARM, **passes}, shown, summary.metric)
 
 
 def level_table(summary: RunSummary) -> TextTable:
     """Return one row per level and arm; none for tasks without levels."""
-    columns: Columns[LevelSummary] = {
-        "level": lambda one: one.level,
-        "arm": lambda one: one.arm,
-        "n": lambda one: str(one.judged),
-        "templates": lambda one: str(one.templates),
-        "right": lambda one: str(one.strict),
-        summary.metric: lambda one: number(one.mean.rate),
-        "95% CI": lambda one: ends(one.mean.low, one.mean.high),
-        "tokens median": lambda one: number(one.tokens[0], 0),
-        "s median": lambda one: number(one.seconds[0], 1),
+    columns = {
+        **{name: _ARM[name] for name in ("level", "arm", "n", "templates")},
+        "right": _ARM["strict"],
+        summary.metric: _ARM["mean"],
+        **{name: _ARM[name] for name in ("95% CI", "tokens median", "s median")},
     }
     return table_of("by level of generalization", summary.levels, columns)
+
+
+def failure_table(summary: RunSummary) -> TextTable:
+    """Return why i.i.d. trials fail, one row per arm with a memory; none without levels."""
+    rows = [
+        cells(arm.arm, arm.judged, arm.judged - arm.strict, *(found.get(c, 0) for c in CAUSES))
+        for arm in summary.levels
+        if arm.level == "iid" and (found := summary.failures.get(arm.arm))
+    ]
+    return TextTable("where i.i.d. trials fail", ("arm", "n", "wrong", *CAUSES), rows)
 
 
 def comparison_table(
     comparisons: Sequence[ArmComparison], title: str, *, narrow: bool = False
 ) -> TextTable:
     """Return one row per comparison; the names of both arms share a column if `narrow`."""
-    names: Columns[ArmComparison] = {"first": lambda c: c.first, "second": lambda c: c.second}
-    if narrow:
-        names = {"arms": lambda c: f"{c.first} against {c.second}"}
-    columns: Columns[ArmComparison] = {
-        **names,
-        "tasks": lambda c: str(c.tasks),
-        "difference": lambda c: number(c.difference, sign="+"),
-        "95% CI": lambda c: ends(c.low, c.high, "+"),
-        "p": lambda c: number(c.p, 3),
-        "Holm": lambda c: number(c.p_holm, 3),
-        "verdict": lambda c: c.verdict,
-    }
-    return table_of(title, comparisons, columns)
+    left_out = ("first", "second") if narrow else ("arms",)
+    shown = [name for name in _COMPARISON if name not in left_out]
+    return table_of(title, comparisons, _COMPARISON, shown)
 
 
 def pass_table(arms: Sequence[ArmSummary]) -> TextTable:
     """Return pass@k and pass^k of every arm with several runs per task."""
     headers = ("arm", "k", "tasks", "pass@k: one of k right", "pass^k: all k right")
-    rows = [
-        (arm.arm, str(p.k), str(p.tasks), number(p.one), number(p.all))
-        for arm in arms
-        for p in arm.passes
-    ]
+    rows = [cells(arm.arm, p.k, p.tasks, p.one, p.all) for arm in arms for p in arm.passes]
     return TextTable("several runs per task", headers, rows)
 
 
 def judge_table(arms: Sequence[ArmSummary]) -> TextTable:
     """Return how other judges agree with the execution judge, by arm."""
-    rows = [
-        (name, arm.arm, *agreement_cells(found))
-        for arm in arms
-        for name, found in arm.judges.items()
-    ]
+    rows = [(name, arm.arm, *agreement_cells(n)) for arm in arms for name, n in arm.judges.items()]
     return TextTable("judges against the execution judge", ("judge", "arm", *AGREEMENT), rows)
 
 
 def agreement_cells(found: Agreement) -> Cells:
     """Return how a judge agrees with the execution judge, under the headers of `AGREEMENT`."""
-    both = (found.true_positives, found.false_positives)
-    counted = (found.n, *both, found.false_negatives, found.true_negatives)
-    return (*map(str, counted), *map(number, (found.precision, found.recall, found.kappa)))
+    return cells(
+        found.n, found.true_positives, found.false_positives, found.false_negatives,
+        found.true_negatives, found.precision, found.recall, found.kappa,
+    )  # fmt: skip
 
 
 def sampled_table(arms: Sequence[ArmSummary]) -> TextTable:
     """Return the results of choosing among several attempts."""
     headers = ("arm", "trials", "attempts", "each right", "chosen right", "any right",
                "tokens spent / target", "least")  # fmt: skip
-    rows = []
-    for arm in arms:
-        if s := arm.sampled:
-            shares = map(number, (s.each, s.chosen, s.any, s.spent, s.least))
-            rows.append((arm.arm, str(s.trials), str(s.attempts), *shares))
+    rows = [
+        cells(arm.arm, s.trials, s.attempts, s.each, s.chosen, s.any, s.spent, s.least)
+        for arm in arms
+        if (s := arm.sampled)
+    ]
     return TextTable("several attempts per task, one chosen", headers, rows)
+
+
+_QUARTERS = ("after 1/4", "1/2", "3/4", "all")
 
 
 def stream_table(online: Online) -> TextTable:
     """Return the learning streams: the mean so far after each quarter."""
-    headers = ("arm in its stream", "n", "task permutations", online.arms[0].metric, "95% CI",
-               "after 1/4", "1/2", "3/4", "all")  # fmt: skip
-    rows = []
-    for arm in online.arms:
-        curve = online.curves.get(arm.arm)
-        quarters = tuple(map(number, curve.quarters)) if curve else ("-",) * 4
-        mean = (number(arm.mean.rate), ends(arm.mean.low, arm.mean.high))
-        rows.append((arm.arm, str(arm.judged), str(arm.seeds), *mean, *quarters))
+    metric = online.arms[0].metric
+    headers = ("arm in its stream", "n", "task permutations", metric, "95% CI", *_QUARTERS)
+    rows = [
+        cells(arm.arm, arm.judged, arm.seeds, arm.mean.rate, ends(arm.mean.low, arm.mean.high),
+              *(online.curves[arm.arm].quarters if arm.arm in online.curves else (None,) * 4))
+        for arm in online.arms
+    ]  # fmt: skip
     return TextTable("learning streams (not part of any comparison above)", headers, rows)
+
+
+def stream_level_table(online: Online) -> TextTable:
+    """Return the learning streams by level: the mean so far after each quarter."""
+    metric = online.arms[0].metric
+    headers = ("level", "arm in its stream", "n", metric, "95% CI", *_QUARTERS)
+    rows = [
+        cells(one.level, one.arm, one.judged, one.mean.rate, ends(one.mean.low, one.mean.high),
+              *online.level_curves[one.level][one.arm].quarters)
+        for one in online.levels
+    ]  # fmt: skip
+    return TextTable("learning streams by level (relative to the tasks before)", headers, rows)
 
 
 def stream_judge_table(online: Online) -> TextTable:
@@ -280,12 +316,12 @@ def use_table(arms: Sequence[ArmMemory]) -> TextTable:
     """Return what memory showed to trials, and its cost."""
     headers = ("memory of", "over", "source", "trials", "items shown", "no item shown",
                "demonstrations", "filtered out", "tokens shown", "s of retrieval")  # fmt: skip
-    rows = []
-    for arm in arms:
-        for where, use in arm.uses:
-            head = (arm.arm, where, arm.source or "-", str(use.trials), pair(use.shown, 0))
-            counted = map(str, (use.empty, use.demonstrated, use.filtered_out))
-            rows.append((*head, *counted, pair(use.tokens, 0), pair(use.seconds, 2)))
+    rows = [
+        cells(arm.arm, where, arm.source or "-", use.trials, pair(use.shown, 0), use.empty,
+              use.demonstrated, use.filtered_out, pair(use.tokens, 0), pair(use.seconds, 2))
+        for arm in arms
+        for where, use in arm.uses
+    ]  # fmt: skip
     return TextTable("memory: items and cost per trial, median (p95)", headers, rows)
 
 
@@ -299,37 +335,34 @@ def bank_table(arms: Sequence[ArmMemory]) -> TextTable:
             total = sum(bank.active.values())
             items = f"{total} ({counts(bank.active)})" if total else "0"
             gone = (bank.superseded, bank.retired, bank.added, bank.merged)
-            rest = map(str, (*gone, sum(bank.rejected.values())))
-            rows.append((arm.arm, _permutation(bank), str(bank.steps), items, *rest))
+            rejected = sum(bank.rejected.values())
+            rows.append(cells(arm.arm, bank.permutation, bank.steps, items, *gone, rejected))
     return TextTable("banks", headers, rows)
 
 
 def learning_table(arms: Sequence[ArmMemory]) -> TextTable:
     """Return the cost of each stream's learning steps besides their trials."""
     headers = ("learning of", "permutation", "tokens per step", "s per step", "last snapshot")
-    rows = []
-    for arm in arms:
-        for bank in arm.banks:
-            if bank.steps:
-                costs = (pair(bank.tokens, 0), pair(bank.seconds, 1))
-                rows.append((arm.arm, _permutation(bank), *costs, bank.snapshot or "-"))
+    rows = [
+        cells(arm.arm, bank.permutation, pair(bank.tokens, 0), pair(bank.seconds, 1),
+              bank.snapshot or None)
+        for arm in arms
+        for bank in arm.banks
+        if bank.steps
+    ]  # fmt: skip
     return TextTable("cost of a learning step, median (p95)", headers, rows)
 
 
 def rejected_table(arms: Sequence[ArmMemory]) -> TextTable:
     """Return why distilled items were not stored, one row per reason, most frequent first."""
-    rows = [(arm.arm, reason, str(n)) for arm in arms for reason, n in arm.rejected.items()]
+    rows = [cells(arm.arm, reason, n) for arm in arms for reason, n in arm.rejected.items()]
     return TextTable("distilled and not stored", ("arm", "reason", "items"), rows)
-
-
-def _permutation(bank: StreamMemory) -> str:
-    return "-" if bank.permutation is None else str(bank.permutation)
 
 
 def _score(arm: ArmSummary) -> str:
     """Return an arm's mean; with the count for strict matches."""
     if not arm.judged or arm.metric == "f1":
-        return number(arm.mean.rate) if arm.judged else "-"
+        return number(arm.mean.rate if arm.judged else None)
     rate = share(arm.mean.rate)
     return f"{arm.strict} ({rate})" if arm.metric == "strict" else rate
 
@@ -338,5 +371,4 @@ def _dollars(arm: ArmSummary) -> str:
     if arm.dollars is None:
         return "-"
     judging = "" if arm.judge_dollars is None else f" + {arm.judge_dollars:.4f} judging"
-    unpriced = "" if not arm.unpriced else f" ({arm.unpriced} unpriced)"
-    return f"{arm.dollars:.4f}{judging}{unpriced}"
+    return f"{arm.dollars:.4f}{judging}" + (f" ({arm.unpriced} unpriced)" if arm.unpriced else "")

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from pydantic import TypeAdapter, ValidationError
@@ -19,7 +19,7 @@ from rdflib.term import URIRef
 
 from reasoningbank.analysis.scores import pooled_mean
 from reasoningbank.analysis.statistics import wilson
-from reasoningbank.analysis.tables import Cells, TextTable, ends, number
+from reasoningbank.analysis.tables import Cells, TextTable, cells, ends, number
 from reasoningbank.corpus import Pack, load_pack, query_features
 from reasoningbank.errors import QueryError, RecordError, UsageError
 from reasoningbank.experiment import RunFolder, TrialRecord
@@ -37,6 +37,9 @@ from reasoningbank.nl2sparql.hints import namespaces_of
 from reasoningbank.nl2sparql.words import asked_language
 from reasoningbank.schema import read_statements
 from reasoningbank.sparql import STANDARD_PREFIXES, prepare
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _TYPE = STANDARD_PREFIXES["rdf"] + "type"
 #: Steps of `rag` and of `graph` that report whether a query is valid: one per query.
@@ -124,9 +127,8 @@ def read_translations(sources: Sequence[Path], pack: str = "") -> list[ArmRows]:
 def component_match(sparql: str | None, gold: str, pack: Pack) -> float:
     """Return the share of the gold query's components that a query has, from 0 to 1."""
     wanted = components(gold, pack)
-    if not sparql or not wanted:
-        return 0.0
-    return round(len(wanted & components(sparql, pack)) / len(wanted), 4)
+    found = components(sparql, pack) if sparql else frozenset()
+    return round(len(wanted & found) / len(wanted), 4) if wanted else 0.0
 
 
 def components(sparql: str, pack: Pack) -> frozenset[tuple[str, str]]:
@@ -166,36 +168,32 @@ def _run(source: Path, pack_name: str) -> list[ArmRows]:
     except UsageError as error:
         raise UsageError(error.what, where=str(source), hint="name the pack with --pack") from error
     examples = {one.id: one for one in load_examples(pack)}
-    named = {str(arm["name"]): arm for arm in experiment.get("arms") or ()}
-    rows: dict[str, list[TranslationRow]] = defaultdict(list, {name: [] for name in named})
+    arms = {str(arm["name"]): arm for arm in experiment.get("arms") or ()}
+    rows: dict[str, list[TranslationRow]] = defaultdict(list, {name: [] for name in arms})
     left_out: Counter[str] = Counter()
     for record in folder.trials(skip_damaged=True):
+        arm, verdict = record.key.arm, record.verdict or {"status": "gold_defect"}
         if record.step is None:
-            verdict, own = record.verdict or {}, rows[record.key.arm]
-            if verdict.get("status", "gold_defect") == "gold_defect":
-                left_out[record.key.arm] += 1
-            else:
-                own.append(_row(record, verdict, examples.get(record.key.task), pack))
+            defective = verdict["status"] == "gold_defect"
+            left_out[arm] += defective
+            own = [] if defective else [_row(record, examples.get(record.key.task), pack)]
+            rows[arm] += own
     return [
         ArmRows(
-            arm,
-            str(named.get(arm, {}).get("agent", "")),
-            str(named.get(arm, {}).get("lm", "")),
+            name,
+            *(str(arms.get(name, {}).get(key, "")) for key in ("agent", "lm")),
             pack.key,
             tuple(own),
-            left_out[arm],
+            left_out[name],
         )
-        for arm, own in rows.items()
-        if own or left_out[arm]
+        for name, own in rows.items()
+        if own or left_out[name]
     ]
 
 
-def _row(
-    record: TrialRecord, verdict: Mapping[str, Any], example: PackExample | None, pack: Pack
-) -> TranslationRow:
+def _row(record: TrialRecord, example: PackExample | None, pack: Pack) -> TranslationRow:
     gold = record.gold or (example.sparql if example else "")
-    questions = example.questions if example else ()
-    guessed = asked_language(record.question, pack)
+    questions = {text: tag for tag, text in example.questions} if example else {}
     confidence = confidence_in(record.trajectory)
     steps = [record.trajectory.resolve(event.data) for event in record.trajectory.of("step")]
     queries = sum(data.get("step") in _CHECKS for data in steps) or None
@@ -204,10 +202,10 @@ def _row(
         for data in steps
         if data.get("step") in ("detect", "analyze")
     ]
-    status, usage = str(verdict.get("status")), record.usage
+    status, usage = str((record.verdict or {}).get("status")), record.usage
     return TranslationRow(
         task=record.key.task,
-        language=next((tag for tag, text in questions if text == record.question), guessed),
+        language=questions.get(record.question) or asked_language(record.question, pack),
         question=record.question,
         sparql=record.sparql,
         right=record.strict,
@@ -246,15 +244,18 @@ def translation_figures(rows: Sequence[TranslationRow]) -> dict[str, Any]:
     Args:
         rows: At least one.
     """
-    patterns = dict.fromkeys(name for row in rows for name in row.patterns)
-    by_pattern = {name: [row for row in rows if name in row.patterns] for name in patterns}
-    languages = sorted({row.language for row in rows})
-    by_language = {name: [row for row in rows if row.language == name] for name in languages}
+    by_pattern: dict[str, list[TranslationRow]] = defaultdict(list)
+    by_language: dict[str, list[TranslationRow]] = defaultdict(list)
+    for row in rows:
+        by_language[row.language].append(row)
+        for name in row.patterns:
+            by_pattern[name].append(row)
+    known = [(row.detected, row.patterns) for row in rows if row.detected is not None]
     return {
         "metrics": translation_metrics(rows),
         "by_pattern": {name: translation_metrics(own) for name, own in by_pattern.items()},
-        "by_language": {name: translation_metrics(own) for name, own in by_language.items()},
-        "pattern_detection": _detection(rows),
+        "by_language": {n: translation_metrics(own) for n, own in sorted(by_language.items())},
+        "pattern_detection": _detection(known) if known else {},
         "calibration": calibration_figures(rows),
     }
 
@@ -302,24 +303,26 @@ def calibration_figures(rows: Iterable[TranslationRow]) -> dict[str, Any]:
     Args:
         rows: Any; those without a confidence are counted as silent.
     """
-    every = list(rows)
-    known = [(row.confidence, row.right) for row in every if row.confidence is not None]
-    if not known:
+    # Takes half a second to import, which other commands need not wait for.
+    import pandas as pd
+
+    every = pd.DataFrame([(row.task, row.confidence, row.score, row.right) for row in rows],
+                         columns=["task", "confidence", "score", "right"])  # fmt: skip
+    known = every.dropna(subset=["confidence"])
+    if known.empty:
         return {}
-    base = float(np.mean([right for _, right in known]))
-    bins: dict[int, list[tuple[float, bool]]] = defaultdict(list)
-    for confidence, right in known:
-        # Rounded, since 3 / 5 is slightly above 0.6 in binary.
-        bins[min(_BINS - 1, int(round(confidence * _BINS, 9)))].append((confidence, right))
+    base = float(known["right"].mean())
+    # Rounded, since 3 / 5 is slightly above 0.6 in binary.
+    bins = (known["confidence"] * _BINS).round(9).clip(upper=_BINS - 1).astype(int)
     table = []
-    for index, here in sorted(bins.items()):
-        rate = wilson(sum(r for _, r in here), len(here))
+    for index, here in known.groupby(bins):
+        rate = wilson(int(here["right"].sum()), len(here))
         table.append(
             {
                 "from": round(index / _BINS, 2),
                 "to": round((index + 1) / _BINS, 2),
                 "n": len(here),
-                "confidence": _mean(c for c, _ in here),
+                "confidence": _mean(here["confidence"]),
                 "right": round(rate.rate, 4),
                 "interval": [round(rate.low, 4), round(rate.high, 4)],
             }
@@ -327,35 +330,33 @@ def calibration_figures(rows: Iterable[TranslationRow]) -> dict[str, Any]:
     return {
         "n": len(known),
         "silent": len(every) - len(known),
-        "brier": _mean((c - r) ** 2 for c, r in known),
+        "brier": _mean((known["confidence"] - known["right"]) ** 2),
         "brier_base_rate": round(base * (1 - base), 4),
-        "brier_calibrated": _cross_fitted(every),
+        "brier_calibrated": _cross_fitted(every.dropna(subset=["score"])),
         "reliability": table,
     }
 
 
-def _detection(rows: Sequence[TranslationRow]) -> dict[str, float]:
-    known = [(row.detected, row.patterns) for row in rows if row.detected is not None]
-    if not known:
-        return {}
+def _detection(known: Sequence[tuple[tuple[str, ...], tuple[str, ...]]]) -> dict[str, float]:
     report = pattern_report(known)
-    found = {"exact": report.exact}
-    found |= {name: getattr(report.micro, name) for name in ("precision", "recall", "f1")}
-    found["macro_f1"] = report.macro_f1
+    micro = {name: getattr(report.micro, name) for name in ("precision", "recall", "f1")}
+    found = {"exact": report.exact, **micro, "macro_f1": report.macro_f1}
     return {name: round(value, 4) for name, value in found.items()}
 
 
-def _cross_fitted(rows: Sequence[TranslationRow]) -> float | None:
+def _cross_fitted(known: pd.DataFrame) -> float | None:
     """Return the Brier score of confidence calibrated on other tasks; None for too few tasks."""
-    known = [(row.task, row.score, row.right) for row in rows if row.score is not None]
-    tasks = sorted({task for task, _, _ in known})
+    tasks = sorted(set(known["task"]))
+    fold = known["task"].map(tasks.index)
     if len(tasks) < 2 * _FOLDS:
         return None
-    fold = {task: index % _FOLDS for index, task in enumerate(tasks)}
-    errors = []
+    errors: list[float] = []
     for one in range(_FOLDS):
-        table = fit_calibration((s, right) for task, s, right in known if fold[task] != one)
-        errors += [(table.rate(s) - right) ** 2 for task, s, right in known if fold[task] == one]
+        rest, own = known[fold % _FOLDS != one], known[fold % _FOLDS == one]
+        table = fit_calibration(zip(rest["score"], rest["right"], strict=True))
+        errors += [
+            (table.rate(s) - r) ** 2 for s, r in zip(own["score"], own["right"], strict=True)
+        ]
     return _mean(errors)
 
 
@@ -363,19 +364,19 @@ def _mean(numbers: Iterable[float]) -> float:
     return round(float(np.mean([float(one) for one in numbers])), 4)
 
 
-#: The metrics that tables show, by header.
-_METRICS: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
-    "n": lambda m: str(m["n"]),
-    "execution accuracy": lambda m: number(m["execution_accuracy"]),
-    "95% CI": lambda m: ends(*m["execution_accuracy_interval"]),
-    "syntax validity": lambda m: number(m["syntax_validity"]),
-    "execution success": lambda m: number(m["execution_success"]),
-    "component match": lambda m: number(m["component_match"]),
-    "pattern accuracy": lambda m: number(m["pattern_accuracy"]),
-    "calls": lambda m: number(m["calls"], 1),
-    "tokens": lambda m: number(m["tokens"], 0),
-    "s median": lambda m: number(m["seconds_median"], 1),
-    "s p95": lambda m: number(m["seconds_p95"], 1),
+#: The metrics that tables show: by header, the name and the decimal places.
+_METRICS = {
+    "n": ("n", 0),
+    "execution accuracy": ("execution_accuracy", 2),
+    "95% CI": ("execution_accuracy_interval", 2),
+    "syntax validity": ("syntax_validity", 2),
+    "execution success": ("execution_success", 2),
+    "component match": ("component_match", 2),
+    "pattern accuracy": ("pattern_accuracy", 2),
+    "calls": ("calls", 1),
+    "tokens": ("tokens", 0),
+    "s median": ("seconds_median", 1),
+    "s p95": ("seconds_p95", 1),
 }
 METRICS_SHOWN = tuple(_METRICS)
 #: The metrics that matter for the choice between agents.
@@ -384,16 +385,18 @@ _COSTS = ("n", "execution accuracy", "95% CI", "calls", "tokens", "s median", "s
 
 def metric_cells(metrics: Mapping[str, Any], columns: Sequence[str] = METRICS_SHOWN) -> Cells:
     """Return what `translation_metrics` returned as text, under the given headers."""
-    return tuple(_METRICS[name](metrics) for name in columns)
+    shown = [(metrics[name], places) for name, places in map(_METRICS.__getitem__, columns)]
+    return tuple(ends(*v) if isinstance(v, list) else number(v, places) for v, places in shown)
 
 
 def agent_table(arms: Sequence[ArmRows]) -> TextTable:
     """Return one row per arm, with its pack, its model and the number of unjudged trials."""
     nothing = ("0", *["-"] * (len(METRICS_SHOWN) - 1))
-    rows = []
-    for one in arms:
-        cells = metric_cells(translation_metrics(one.rows)) if one.rows else nothing
-        rows.append((one.arm, one.agent, one.pack, one.model, *cells, str(one.left_out)))
+    rows = [
+        (one.arm, one.agent, one.pack, one.model,
+         *(metric_cells(translation_metrics(one.rows)) if one.rows else nothing), str(one.left_out))
+        for one in arms
+    ]  # fmt: skip
     headers = ("arm", "agent", "pack", "model", *METRICS_SHOWN, "not judged")
     return TextTable("by agent", headers, rows)
 
@@ -431,36 +434,30 @@ def scenario_table(arms: Sequence[ArmRows]) -> TextTable:
 
 def repair_table(arms: Sequence[ArmRows]) -> TextTable:
     """Return the outcome of queries that failed their checks, for arms that check them."""
-    rows = []
-    for one in arms:
-        checked = [row for row in one.rows if row.first_passed is not None]
-        passed = [row for row in checked if row.first_passed]
-        repaired = [row for row in checked if not row.first_passed]
-        if checked:
-            cells = (
-                str(len(passed)),
-                _share([row.right for row in passed]),
-                str(len(repaired)),
-                _share([bool(row.valid) for row in repaired]),
-                _share([row.right for row in repaired]),
-                number(sum(row.queries or 0 for row in checked) / len(checked)),
-            )
-            rows.append((one.arm, *cells))
     headers = (
         "arm", "first query passed", "of these right", "first query failed", "a later one passed",
         "right in the end", "queries per question",
     )  # fmt: skip
+    rows = []
+    for one in arms:
+        passed = [row for row in one.rows if row.first_passed]
+        failed = [row for row in one.rows if row.first_passed is False]
+        if passed or failed:
+            later = _share([bool(row.valid) for row in failed])
+            queries = sum(row.queries or 0 for row in (*passed, *failed))
+            rows.append(
+                cells(one.arm, len(passed), _share([row.right for row in passed]), len(failed),
+                      later, _share([row.right for row in failed]),
+                      queries / len(passed + failed))
+            )  # fmt: skip
     return TextTable("checking and repairing queries", headers, rows)
 
 
 def brier_table(arms: Sequence[ArmRows]) -> TextTable:
     """Return the Brier score of each arm that gives a confidence."""
-    scores = ("brier", "brier_base_rate", "brier_calibrated")
-    rows = [
-        (one.arm, str(found["n"]), str(found["silent"]), *(number(found[name]) for name in scores))
-        for one in arms
-        if (found := calibration_figures(one.rows))
-    ]
+    names = ("n", "silent", "brier", "brier_base_rate", "brier_calibrated")
+    found = [(one.arm, calibration_figures(one.rows)) for one in arms]
+    rows = [cells(arm, *(one[name] for name in names)) for arm, one in found if one]
     headers = (
         "arm", "n", "no confidence", "Brier score", "of the base rate", "calibrated on other tasks",
     )  # fmt: skip
@@ -470,17 +467,11 @@ def brier_table(arms: Sequence[ArmRows]) -> TextTable:
 def reliability_table(arms: Sequence[ArmRows]) -> TextTable:
     """Return the share of right queries by confidence."""
     rows = [
-        (
-            one.arm,
-            f"{part['from']:.1f} to {part['to']:.1f}",
-            str(part["n"]),
-            number(part["confidence"]),
-            number(part["right"]),
-            ends(*part["interval"]),
-        )
+        cells(one.arm, f"{part['from']:.1f} to {part['to']:.1f}", part["n"], part["confidence"],
+              part["right"], ends(*part["interval"]))
         for one in arms
         for part in calibration_figures(one.rows).get("reliability", ())
-    ]
+    ]  # fmt: skip
     headers = ("arm", "confidence", "n", "mean confidence", "right", "95% CI")
     return TextTable("confidence: reliability", headers, rows)
 

@@ -15,11 +15,13 @@ from reasoningbank.analysis.tables import (
     bank_table,
     comparison_table,
     counts,
+    failure_table,
     judge_table,
     learning_table,
     level_table,
     sampled_table,
     stream_judge_table,
+    stream_level_table,
     stream_table,
     use_table,
 )
@@ -53,6 +55,7 @@ def print_summary(summary: RunSummary, title: str) -> None:
         wide = arm_table(summary, _WIDE)
         output.print_table(wide.headers, wide.rows)
     output.show(level_table(summary))
+    output.show(failure_table(summary))
     output.show(judge_table(summary.arms))
     output.show(sampled_table(summary.arms))
     _print(line for arm in summary.arms for line in _arm_lines(arm))
@@ -60,6 +63,7 @@ def print_summary(summary: RunSummary, title: str) -> None:
     _print(f"also: {other.sentence()}" for other in summary.others)
     if summary.online:
         output.show(stream_table(summary.online))
+        output.show(stream_level_table(summary.online))
         _print(f"in the stream: {found.sentence()}" for found in summary.online.comparisons)
         output.show(stream_judge_table(summary.online))
     for make in (use_table, bank_table, learning_table):
@@ -123,8 +127,11 @@ def _leak_lines(summary: RunSummary) -> Iterator[str]:
 def _arm_lines(arm: ArmSummary) -> Iterator[str]:
     parts = []
     if arm.errors:
+        bugs = arm.statuses.get("bug", 0)
+        ends = (f"{arm.errors - bugs} infrastructure errors", f"{bugs} bugs")
+        named = " and ".join(one for one in ends if not one.startswith("0 "))
         parts.append(
-            f"{arm.errors} of {arm.trials} trials ended in infrastructure errors: "
+            f"{arm.errors} of {arm.trials} trials are not judged ({named}): "
             f"{arm.metric} would be {arm.worst_case:.2f} if they had failed and "
             f"{arm.best_case:.2f} if they had succeeded"
         )

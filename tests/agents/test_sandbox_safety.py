@@ -100,7 +100,7 @@ def result(box: Sandbox, code: str) -> str:
     """Return what the agent would be shown."""
     try:
         return str(box.execute(code))
-    except (CodeExecutionError, SyntaxError) as error:
+    except CodeExecutionError as error:
         return f"{type(error).__name__}: {error}"
 
 
@@ -169,7 +169,7 @@ def test_files_that_python_writes_stay_inside(box: Sandbox, tmp_path: Path) -> N
 @pytest.mark.parametrize("name", ["localStorage", "sessionStorage", "caches"])
 def test_no_note_can_be_left_for_the_next_trial(box: Sandbox, name: str) -> None:
     # Deno gives these to code without any permission, and keeps them on the host's disk.
-    assert f"AttributeError: ['{name}']" in result(box, f"{JS}print(js.{name})")
+    assert f"AttributeError: {name}\n" in result(box, f"{JS}print(js.{name})")
     assert "undefined" in box.execute(f"{JS}print(run_js('typeof {name}'))")
 
 

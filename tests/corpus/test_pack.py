@@ -538,3 +538,22 @@ def test_at_a_running_endpoint_service_reaches_what_the_pack_names_alone(trees: 
     for other in ("<https://evil.example/collect>", "?anywhere"):
         with pytest.raises(QueryError, match="allowed"):
             client.prepare(f"ASK {{ SERVICE {other} {{ ?s ?p ?o }} }}")
+
+
+@pytest.mark.parametrize(
+    ("text", "field", "said"),
+    [
+        ('titel = "x"', "titel", "unknown key; did you mean title?"),
+        ('license = "x"', "license", "unknown key; did you mean licence?"),
+        ('[[federated]]\nurl = "http://e/"\nlabel = "x"', "federated.0.label", "known are"),
+        ('[documents]\nbase = "http://e/"\ninital = "x"', "documents.inital", "mean initial?"),
+    ],
+)
+def test_an_unknown_key_suggests_a_known_one(
+    tmp_path: Path, text: str, field: str, said: str
+) -> None:
+    (tmp_path / "pack.toml").write_text(text, encoding="utf-8")
+    with pytest.raises(UsageError) as caught:
+        load_pack(tmp_path)
+    assert (caught.value.code, caught.value.fields["field"]) == ("bad-pack", field)
+    assert said in caught.value.what

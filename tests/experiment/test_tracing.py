@@ -237,7 +237,7 @@ def test_the_run_says_what_was_run_and_what_came_of_it(
 
 
 def test_a_trial_is_never_traced_twice(client: MlflowClient, uri: str, folder: RunFolder) -> None:
-    first, second = trial("rlm", "t1", 3), trial("rlm", "t2", 3)
+    first, second = trial("rlm", "t1", 3), trial("rlm", "o'neil", 3)
     for record in (first, second):
         # As the runner does, and again as if the run had been killed and gone on.
         for _ in range(2):
@@ -246,7 +246,7 @@ def test_a_trial_is_never_traced_twice(client: MlflowClient, uri: str, folder: R
                 observe(record)
                 observe(record)
     found = traces(client, folder)
-    assert set(found) == {"rlm/t1/3", "rlm/t2/3"}
+    assert set(found) == {"rlm/t1/3", "rlm/o'neil/3"}
     assert all(len(trace.data.spans) == 8 for trace in found.values())
     assert all(len(trace.info.assessments) == 5 for trace in found.values())
     run_of(client, folder)

@@ -532,7 +532,7 @@ def test_names_of_a_pattern_and_of_a_text() -> None:
     ("pack", "n", "digest"),
     [
         ("algebra", 69, "2eeae497a0c54e84"),
-        ("liita", 208, "363bfa2dfdb1a5fb"),
+        ("liita", 214, "838f3ec4fa9357e4"),
         ("uniprot", 161, "c62e4a7bd0ea894f"),
     ],
 )

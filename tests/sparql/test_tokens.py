@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pyoxigraph
 import pytest
 
@@ -102,6 +105,17 @@ def test_no_nesting_hides_in_an_iri(operand: str) -> None:
 )
 def test_iris_stay_iris_where_they_can_stand(query: str, iris: int) -> None:
     assert sum(token.kind == "iri" for token in tokenize(query)) == iris
+
+
+def test_long_texts_cost_no_squares() -> None:
+    # What a regular expression does cannot be counted; squares would take minutes of processor.
+    code = (
+        "import resource; resource.setrlimit(resource.RLIMIT_CPU, (60, 60))\n"
+        "from reasoningbank.sparql.tokens import tokenize\n"
+        "for unit in ('a-', 'a.', 'a', '-', \"'a\", '<a', '?a<'):\n"
+        "    tokenize('SELECT ' + unit * (100_000 // len(unit)))\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ import html
 import io
 import re
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import matplotlib as mpl
@@ -24,7 +24,6 @@ from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
 from matplotlib.patches import Rectangle
-from matplotlib.text import Text
 from matplotlib.textpath import text_to_path
 
 #: Text and lines; nothing else has this colour.
@@ -33,8 +32,8 @@ INK = "#1f2329"
 MUTED, FAINT = 0.7, 0.22
 #: Data, in order of use: blue, vermilion, green, purple, ochre, slate.
 COLOURS = ("#1f7fc4", "#d55e00", "#0a9a72", "#b064a6", "#a17c0c", "#6f7d92")
-#: Inches of every figure's width; points of text.
-WIDTH, SIZE, SMALL = 7.2, 9.5, 8.0
+#: Inches of a figure's width, for a desktop and for a phone; points of text.
+WIDTH, NARROW, SIZE, SMALL = 7.2, 4.0, 9.5, 8.0
 
 # The SVG writer reads global settings, which are changed for one drawing at a time.
 _DRAWING = threading.Lock()
@@ -51,12 +50,14 @@ class Chart(Figure):
     Attributes:
         title: A few words.
         description: What it shows, in sentences, for screen readers and as a caption.
+        is_narrow: Whether it is made for a phone.
     """
 
     def __init__(self, title: str, height: float, width: float = WIDTH) -> None:
         super().__init__(figsize=(width, height), layout="constrained", facecolor="white")
         self.title = title
         self.description = ""
+        self.is_narrow = width <= NARROW
         # Rasterised letters are wider than vector ones; what fits there fits everywhere.
         FigureCanvasAgg(self)
         layout: Any = self.get_layout_engine()
@@ -69,6 +70,12 @@ class Chart(Figure):
             self.draw_without_rendering()
             self.set_layout_engine("none")
 
+    def short(self, text: object, most: int) -> str:
+        """Cut a text in its middle, where names differ least; to half as much if narrow."""
+        name, most = str(text), most // 2 if self.is_narrow else most
+        head = most // 2
+        return name if len(name) <= most else f"{name[:head]}…{name[len(name) - most + head + 1 :]}"
+
 
 class Cell(NamedTuple):
     """A coloured cell; `share`, from 0 to 1, is its fill."""
@@ -78,50 +85,39 @@ class Cell(NamedTuple):
     share: float
     text: str = ""
     colour: str = COLOURS[0]
-    faint: bool = False
 
 
-def draw_cells(
-    axes: Axes,
-    cells: Iterable[Cell],
-    *,
-    height: float = 0.86,
-    width: float = 0.95,
-    size: float = SMALL,
-) -> None:
+def draw_cells(axes: Axes, cells: Sequence[Cell], size: float = SMALL) -> None:
     """Draw cells as one collection; text in ink is readable on every fill."""
-    boxes, fills = [], []
+    axes.add_collection(
+        PatchCollection(
+            [Rectangle((c.column - 0.475, c.row - 0.44), 0.95, 0.88) for c in cells],
+            facecolors=[to_rgba(c.colour, 0.1 + 0.68 * c.share if c.share else 0) for c in cells],
+            edgecolors=to_rgba(INK, FAINT),
+            linewidths=0.5,
+        )
+    )
     for cell in cells:
-        corner = cell.column - width / 2, cell.row - height / 2
-        boxes.append(Rectangle(corner, width, height))
-        fills.append(to_rgba(cell.colour, 0.1 + 0.68 * cell.share if cell.share > 0 else 0.0))
-        if cell.text:
-            alpha = 0.6 if cell.faint else None
-            drawn = write(axes, cell.column, cell.row, cell.text, va="center_baseline",
-                          fontsize=size, alpha=alpha)  # fmt: skip
-            # It lies inside its cell; laying out each one would take seconds.
-            drawn.set_in_layout(False)
-    edges = to_rgba(INK, FAINT)
-    axes.add_collection(PatchCollection(boxes, facecolors=fills, edgecolors=edges, linewidths=0.5))
+        drawn = write(axes, cell.column, cell.row, cell.text, va="center_baseline", fontsize=size,
+                      alpha=1 if cell.share else 0.6)  # fmt: skip
+        # It lies inside its cell; laying out each one would take seconds.
+        drawn.set_in_layout(False)
 
 
-def quiet(axes: Axes, *, grid: str = "", spine: str = "") -> None:
+def quiet(axes: Axes, *, grid: str = "", spine: str = "", size: float = SMALL) -> None:
     """Remove frames and ticks; keep a faint grid on one axis and one spine if asked for."""
-    for name, line in axes.spines.items():
-        line.set_visible(name == spine)
-        line.set_color(INK)
-        line.set_alpha(0.5)
-    axes.tick_params(length=0, labelsize=SIZE, colors=INK, which="both")
-    axes.set_facecolor("none")
-    axes.set_axisbelow(True)
-    for name, axis in (("x", axes.xaxis), ("y", axes.yaxis)):
-        axis.label.set_color(INK)
-        axis.label.set_fontsize(SIZE)
-        if name == grid:
-            axis.grid(True, color=INK, alpha=FAINT, linewidth=0.6)
+    axes.spines[:].set_visible(False)
+    if spine:
+        axes.spines[spine].set(visible=True, color=INK, alpha=0.5)
+    if grid:
+        axes.grid(True, axis=grid, color=INK, alpha=FAINT, linewidth=0.6)  # type: ignore[arg-type]
+    axes.tick_params(length=0, labelsize=size, colors=INK, which="both")
+    axes.set(facecolor="none", axisbelow=True)
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.label.set(color=INK, fontsize=SIZE)
 
 
-def write(axes: Axes, x: float, y: float, text: str, **settings: Any) -> Text:
+def write(axes: Axes, x: float, y: float, text: str, **settings: Any) -> Any:
     """Write small text in ink, centred on a place unless the settings say otherwise."""
     usual = {"ha": "center", "va": "center", "fontsize": SMALL, "color": INK}
     return axes.text(x, y, text, **{**usual, **settings})
@@ -129,8 +125,7 @@ def write(axes: Axes, x: float, y: float, text: str, **settings: Any) -> Text:
 
 def dots(axes: Axes, x: Any, y: Any, colour: str, size: float, alpha: float = 1.0) -> None:
     """Draw dots."""
-    axes.plot(x, y, linestyle="", marker="o", markersize=size, markeredgewidth=0, color=colour,
-              alpha=alpha)  # fmt: skip
+    axes.plot(x, y, "o", markersize=size, markeredgewidth=0, color=colour, alpha=alpha)
 
 
 def rows_of(axes: Axes, labels: Sequence[str], margin: float = 0.5) -> None:
@@ -146,21 +141,12 @@ def text_width(texts: Sequence[str], size: float = SIZE) -> float:
     return float(max((measure(text, font, ismath=False)[0] for text in texts), default=0.0)) / 72
 
 
-def shorten(text: str, most: int) -> str:
-    """Cut a text in its middle, where names differ least."""
-    if len(text) <= most:
-        return text
-    head = most // 2
-    return f"{text[:head]}…{text[len(text) - (most - head - 1) :]}"
-
-
 def svg(figure: Figure, *, prefix: str | None = None) -> str:
     """Return a figure as an ``<svg>`` element for an HTML page.
 
     Text stays text in the page's font and colour, ids are unique, and screen readers find title
     and description. A page may set ``color``, ``--figure-1`` … ``--figure-6`` (the data colours)
-    and style the class ``rb-figure``. The figure takes the available width, between its natural
-    width and two thirds of it.
+    and style the class ``rb-figure``. The figure takes the available width, up to its natural one.
 
     Args:
         figure: A `Chart`, or any other figure of matplotlib.
@@ -203,12 +189,11 @@ def svg(figure: Figure, *, prefix: str | None = None) -> str:
     box = view[1] if view else "0 0 100 100"
     # A point of the drawing is a point of the page: 4/3 pixels.
     width = round(float(box.split()[2]) * 4 / 3)
-    size = f"width: 100%; max-width: {width}px; min-width: {width * 2 // 3}px; height: auto"
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="rb-figure" role="img" viewBox="{box}" '
         f'aria-labelledby="{mark}-title" aria-describedby="{mark}-desc" stroke-linejoin="round" '
-        f'stroke-linecap="butt" style="{size}; overflow: visible">'
-        f'<title id="{mark}-title">{html.escape(title)}</title>'
+        f'stroke-linecap="butt" style="width: 100%; max-width: {width}px; height: auto; '
+        f'overflow: visible"><title id="{mark}-title">{html.escape(title)}</title>'
         f'<desc id="{mark}-desc">{html.escape(description)}</desc>{body.strip()}'
     )
 

@@ -2,29 +2,31 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
+from matplotlib.ticker import MaxNLocator
 
 from reasoningbank.analysis.figures.canvas import (
     COLOURS,
     INK,
     MUTED,
+    NARROW,
     SIZE,
     SMALL,
+    WIDTH,
     Cell,
     Chart,
     dots,
     draw_cells,
     quiet,
     rows_of,
-    shorten,
     text_width,
     write,
 )
@@ -33,7 +35,8 @@ from reasoningbank.analysis.frames import Frames
 from reasoningbank.analysis.scores import longest
 from reasoningbank.analysis.statistics import learning_curve, median_and_p95
 from reasoningbank.analysis.tables import counted
-from reasoningbank.judge import Agreement, agreement
+from reasoningbank.corpus import LEVELS
+from reasoningbank.judge import agreement
 
 _KEYS = ["run", "arm", "task", "seed"]
 _DASHES = ("-", "--", "-.", (0, (1, 1.2)), (0, (5, 1, 1, 1, 1, 1)), (0, (8, 2)))
@@ -42,77 +45,100 @@ _MOST_DOTS = 150
 #: Tools with a row of their own; the rarer ones share one.
 _MOST_TOOLS = 9
 _START, _END, _OTHER = "start", "end", "other tools"
-_JUDGES_ACROSS = 3
 
 
-def learning(frames: Frames, manifest: Manifest) -> Chart | None:
+def learning(frames: Frames, manifest: Manifest, width: float = WIDTH) -> Chart | None:
     """Draw each arm's mean so far by position in the stream; None without streams.
 
     The line is the mean over task permutations, the band its 95% CI. Permutations that ended
     before the longest one are left out.
     """
+    return _learning(Chart("Learning curves", 3.6, width), frames, manifest, ("",))
+
+
+def learning_levels(frames: Frames, manifest: Manifest, width: float = WIDTH) -> Chart | None:
+    """Draw `learning` for each level of generalization; None if the stream has fewer than two.
+
+    A task's level is relative to what its stream held before it.
+    """
+    steps = frames.trials.dropna(subset=["step"])
+    found = [level for level in LEVELS if (steps["level"] == level).any()]
+    if len(found) < 2:
+        return None
+    chart = Chart("Learning curves by level", 2.6 * len(found), width)
+    return _learning(chart, frames, manifest, found)
+
+
+def _learning(
+    chart: Chart, frames: Frames, manifest: Manifest, levels: Sequence[str]
+) -> Chart | None:
+    """Draw a panel per level; an empty level stands for all tasks."""
     view = View(frames, manifest, streams=True)
     trials = view.trials[view.trials["step"].notna()]
-    data = view.judged[view.judged["step"].notna()]
-    if data.empty:
+    judged = view.judged[view.judged["step"].notna()]
+    if judged.empty:
         return None
-    names = [name for name in view.names if (data["label"] == name).any()]
-    chart = Chart("Learning curves", height=3.6)
-    axes = chart.add_subplot()
-    ends, described = [], []
-    for index, name in enumerate(names):
-        own = data[data["label"] == name]
-        met = Counter(int(seed) for seed in trials.loc[trials["label"] == name, "seed"])
-        own = own[own["seed"].isin(longest(met))]
-        streams: dict[int, dict[int, float]] = defaultdict(dict)
-        for seed, step, value in zip(own["seed"], own["step"], own["value"], strict=True):
-            streams[int(seed)][int(step)] = float(value)
-        curve = learning_curve(streams)
-        _band(axes, index, np.asarray(curve.steps) + 1, curve.mean, curve.low, curve.high)
-        ends.append(curve.mean[-1])
-        low, high = curve.low[-1], curve.high[-1]
-        band = "" if np.isnan(low) else f" ({low:.2f} to {high:.2f})"
-        described.append(
-            f"{name}: {ends[-1]:.2f}{band} after {len(curve.steps)} tasks, "
-            f"{counted(curve.permutations, 'task permutation')}."
-        )
-    axes.set_ylim(0, 1)
-    _finish_stream(axes, int(data["step"].max()) + 1, f"{view.metric_name}\nso far")
-    axes.set_yticks([0, 0.25, 0.5, 0.75, 1])
-    _label_ends(axes, names, ends, lambda end: f"{end:.2f}")
+    described = []
+    panels = chart.subplots(len(levels), 1, squeeze=False, sharex=True)[:, 0]
+    for axes, level in zip(panels, levels, strict=True):
+        lines = []
+        for name in view.names:
+            met = trials.loc[trials["label"] == name, "seed"].value_counts().to_dict()
+            own = judged[(judged["label"] == name) & judged["seed"].isin(longest(met))]
+            own = own[own["level"] == level] if level else own
+            if own.empty:
+                continue
+            curve = learning_curve(
+                {seed: dict(zip(one["step"], one["value"], strict=True))
+                 for seed, one in own.groupby("seed")}
+            )  # fmt: skip
+            mean, low, high = curve.mean[-1], curve.low[-1], curve.high[-1]
+            _band(axes, view.place(name), curve.steps, curve.mean, curve.low, curve.high)
+            lines.append((name, mean, f"{mean:.2f}"))
+            band = "" if np.isnan(low) else f" ({low:.2f} to {high:.2f})"
+            said = f"{level}, {name}" if level else name
+            tasks = counted(own["task"].nunique(), f"{level} task".strip())
+            described.append(
+                f"{said}: {mean:.2f}{band} after {tasks}, "
+                f"{counted(curve.permutations, 'task permutation')}."
+            )
+        axes.set_ylim(0, 1)
+        label = f"{view.metric_name}\nso far" if len(levels) == 1 else f"{level}\nso far"
+        _finish_stream(axes, view, chart, int(judged["step"].max()) + 1, label, lines)
+        axes.set_yticks([0, 0.25, 0.5, 0.75, 1])
+    what = "of all tasks so far" if len(levels) == 1 else "of the tasks of one level so far"
     chart.description = (
-        f"Each line is the {view.metric_name} of all tasks so far, averaged over task "
+        f"Each line is the {view.metric_name} {what}, averaged over task "
         f"permutations; the band is the 95% CI over permutations. {' '.join(described)}"
     )
     return chart
 
 
-def bank(frames: Frames, manifest: Manifest) -> Chart | None:
+def bank(frames: Frames, manifest: Manifest, width: float = WIDTH) -> Chart | None:
     """Draw the active items of each learning arm's bank after each task; None without streams.
 
     The line is the mean over task permutations, the band reaches from the least to the most.
     """
     view = View(frames, manifest, streams=True)
-    steps = view.labelled(frames.steps).dropna(subset=["bank"])
+    steps = view.labelled(frames.steps).dropna(subset=["bank"]).astype({"bank": float})
     if steps.empty:
         return None
-    names = view.in_order(steps["label"])
-    chart = Chart("The bank along the stream", height=3.0)
+    chart = Chart("The bank along the stream", 3.0, width)
     axes = chart.add_subplot()
-    ends, described = [], []
-    for index, name in enumerate(names):
-        own = steps[steps["label"] == name].astype({"bank": float})
+    lines, described = [], []
+    for name in view.in_order(steps["label"]):
+        own = steps[steps["label"] == name]
         by_step = own.groupby("step")["bank"].agg(["mean", "min", "max"])
-        places = np.asarray(by_step.index, dtype=float) + 1
-        _band(axes, index, places, by_step["mean"], by_step["min"], by_step["max"])
-        ends.append(float(by_step["mean"].iloc[-1]))
+        _band(axes, view.place(name), by_step.index, *by_step.to_numpy().T)
+        end = float(by_step["mean"].iloc[-1])
+        lines.append((name, end, f"{end:.0f}"))
         sums = ", ".join(f"{int(own[c].sum())} {w}" for c, w in (
             ("added", "stored"), ("merged", "merged"), ("rejected", "rejected")))  # fmt: skip
         over = counted(own["seed"].nunique(), "task permutation")
-        described.append(f"{name}: {ends[-1]:.0f} items at the end; over {over} {sums}.")
-    axes.set_ylim(0, max(1.0, float(steps["bank"].max()) * 1.04))
-    _finish_stream(axes, max(2.0, float(steps["step"].max()) + 1), "active items")
-    _label_ends(axes, names, ends, lambda end: f"{end:.0f}")
+        described.append(f"{name}: {end:.0f} items at the end; over {over} {sums}.")
+    axes.set_ylim(0, max(1.0, steps["bank"].max() * 1.04))
+    end = max(2, int(steps["step"].max()) + 1)
+    _finish_stream(axes, view, chart, end, "active items", lines)
     chart.description = (
         "Each line is the number of active items after so many tasks, averaged over task "
         "permutations; the band reaches from the least to the most. " + " ".join(described)
@@ -120,25 +146,28 @@ def bank(frames: Frames, manifest: Manifest) -> Chart | None:
     return chart
 
 
-def cost(frames: Frames, manifest: Manifest) -> Chart | None:
+def cost(frames: Frames, manifest: Manifest, width: float = WIDTH) -> Chart | None:
     """Draw tokens and seconds of every judged trial by arm, with medians; None without any."""
     view = View(frames, manifest)
     trials = view.judged
     names = [arm for arm in view.names if (trials["label"] == arm).any()]
     if not names:
         return None
-    chart = Chart("Tokens and seconds by arm", height=0.5 * len(names) + 0.85)
-    panels = chart.subplots(1, 2, sharey=True, squeeze=False)[0]
+    stacked = width <= NARROW
+    height = 0.5 * len(names) + 0.85
+    chart = Chart("Tokens and seconds by arm", height * (2 if stacked else 1), width)
+    panels = chart.subplots(*((2, 1) if stacked else (1, 2)), sharey=True).flatten()
     described = []
     for axes, column, unit in zip(panels, ("tokens", "seconds"), ("tokens", "s"), strict=True):
         values = {arm: trials.loc[trials["label"] == arm, column].to_numpy(float) for arm in names}
-        _cost_panel(axes, values, unit)
-        axes.set_xlabel(f"{column} of a trial", fontsize=SIZE, color=INK)
+        _cost_panel(axes, values, unit, view)
+        axes.set_xlabel(f"{column} of a trial")
         for arm in names:
             median, p95 = median_and_p95(values[arm].tolist())
             text = f"median {_amount(median)}, 95th percentile {_amount(p95)} {unit}"
             described.append(f"{arm}: {text}")
-    rows_of(panels[0], [shorten(arm, 32) for arm in names], 0.55)
+        rows_of(axes, [chart.short(arm, 32) for arm in names], 0.55)
+        axes.tick_params(axis="y", labelsize=SIZE)
     chart.description = (
         "Each dot is a judged trial, on a logarithmic scale; the tall mark is the median, the "
         f"short one the 95th percentile. {'; '.join(described)}."
@@ -146,7 +175,7 @@ def cost(frames: Frames, manifest: Manifest) -> Chart | None:
     return chart
 
 
-def tools(frames: Frames, manifest: Manifest) -> Chart | None:
+def tools(frames: Frames, manifest: Manifest, width: float = WIDTH) -> Chart | None:
     """Draw how often each tool follows each other tool, by arm; None without tool calls.
 
     A row is the earlier call, a column the next one; the note at the right is the number of the
@@ -158,19 +187,39 @@ def tools(frames: Frames, manifest: Manifest) -> Chart | None:
     arms = [arm for arm in view.names if (calls["label"] == arm).any()]
     if not arms:
         return None
-    common = [str(tool) for tool in calls["tool"].value_counts().index]
-    names = common if len(common) <= _MOST_TOOLS else [*common[: _MOST_TOOLS - 1], _OTHER]
+    names = [str(tool) for tool in calls["tool"].value_counts().index]
+    if len(names) > _MOST_TOOLS:
+        names = [*names[: _MOST_TOOLS - 1], _OTHER]
     calls = calls.assign(tool=calls["tool"].where(calls["tool"].isin(names), _OTHER))
     height = 0.24 * (len(names) + 1) + 0.5 + text_width(names, SMALL) * 0.6
-    chart = Chart("Which tool follows which", height=height * len(arms))
-    panels = chart.subplots(len(arms), 1, squeeze=False)[:, 0]
+    chart = Chart("Which tool follows which", height * len(arms), width)
     described = []
-    for axes, arm in zip(panels, arms, strict=True):
+    before, after = [_START, *names], [*names, _END]
+    for axes, arm in zip(chart.subplots(len(arms), 1, squeeze=False)[:, 0], arms, strict=True):
         own = calls[calls["label"] == arm]
         flows = follow(own)
-        n = int((view.trials["label"] == arm).sum())
-        title = f"{shorten(arm, 40)}: {len(own)} calls in {counted(n, 'trial')}"
-        _tool_panel(axes, own, flows, names, title)
+        cells = []
+        for row, a in enumerate(before):
+            total = max(1, sum(flows[a, b] for b in after))
+            cells += [
+                Cell(row, column, flows[a, b] / total, str(flows[a, b] or ""), view.colour(arm))
+                for column, b in enumerate(after)
+            ]
+        draw_cells(axes, cells)
+        for row, tool in enumerate(names, 1):
+            made = own[own["tool"] == tool]
+            failed = int((~made["ok"]).sum())
+            note = f"{len(made) or '–'}" + (f" · {failed} failed" if failed else "")
+            write(axes, len(after) - 0.35, row, note, ha="left",
+                  color=COLOURS[1] if failed else INK)  # fmt: skip
+        quiet(axes)
+        axes.set_xlim(-0.5, len(after) + 1.1)
+        rows_of(axes, [chart.short(name, 40) for name in before])
+        trials = counted(int((view.trials["label"] == arm).sum()), "trial")
+        axes.set_title(f"{chart.short(arm, 40)}: {len(own)} calls in {trials}", fontsize=SIZE,
+                       fontweight="bold", color=INK, loc="left", x=0.0, pad=5)  # fmt: skip
+        axes.set_xticks(range(len(after)), [chart.short(name, 40) for name in after], rotation=35,
+                        ha="right", rotation_mode="anchor")  # fmt: skip
         often = ", ".join(f"{a} then {b} {k}" for (a, b), k in flows.most_common(4))
         failed = int((~own["ok"]).sum())
         described.append(f"{arm}: {len(own)} calls, {failed} failed; most often {often}.")
@@ -181,7 +230,7 @@ def tools(frames: Frames, manifest: Manifest) -> Chart | None:
     return chart
 
 
-def judges(frames: Frames, manifest: Manifest) -> Chart | None:
+def judges(frames: Frames, manifest: Manifest, width: float = WIDTH) -> Chart | None:
     """Draw a confusion matrix for each other judge and the plain rule; None without other judges.
 
     In a learning run the trials are those of the streams, whose verdicts decide what is learned.
@@ -190,25 +239,39 @@ def judges(frames: Frames, manifest: Manifest) -> Chart | None:
     names = list(dict.fromkeys(found["judge"]))
     if not names:
         return None
-    across = min(_JUDGES_ACROSS, len(names))
+    across = min(2 if width <= NARROW else 3, len(names))
     rows = -(-len(names) // across)
-    chart = Chart("Judges against the execution judge", height=2.35 * rows, width=2.35 * across)
+    chart = Chart("Judges against the execution judge", 2.35 * rows,
+                  min(width, 2.35 * across))  # fmt: skip
     panels = chart.subplots(rows, across, squeeze=False).flatten()
     described = []
+    for axes in panels[len(names) :]:
+        axes.set_visible(False)
     for axes, name in zip(panels, names, strict=False):
-        own = found[found["judge"] == name]
-        agreed = agreement(
-            zip(own["strict"].astype(bool), own["success"].astype(bool), strict=True)
+        own = found[found["judge"] == name].astype({"strict": bool, "success": bool})
+        agreed = agreement(zip(own["strict"], own["success"], strict=True))
+        counts = pd.crosstab(own["strict"], own["success"]).reindex(
+            index=[True, False], columns=[True, False], fill_value=0
         )
-        _judge_panel(axes, name, agreed)
+        draw_cells(axes, [
+            Cell(row, column, n / agreed.n, str(n), COLOURS[row != column])
+            for row, line in enumerate(counts.to_numpy()) for column, n in enumerate(line)
+        ], size=SIZE + 1)  # fmt: skip
+        quiet(axes)
+        axes.set(xlim=(-0.5, 1.5), ylim=(1.5, -0.5))
+        axes.set_xticks([0, 1], ["right", "wrong"])
+        axes.set_yticks([0, 1], ["right", "wrong"], rotation=90, va="center")
+        axes.set_xlabel(chart.short(name, 24), fontsize=SMALL)
+        axes.set_ylabel("execution judge", fontsize=SMALL, alpha=MUTED)
+        kappa = _defined(agreed.kappa)
+        axes.set_title(f"κ = {kappa} · n = {agreed.n}", fontsize=SIZE, fontweight="bold",
+                       color=INK, loc="left")  # fmt: skip
         described.append(
-            f"{name} on {agreed.n} trials: Cohen's kappa {_defined(agreed.kappa)}, precision "
+            f"{name} on {agreed.n} trials: Cohen's kappa {kappa}, precision "
             f"{_defined(agreed.precision)}, recall {_defined(agreed.recall)}; both right "
             f"{agreed.true_positives}, neither {agreed.true_negatives}, only {name} "
             f"{agreed.false_positives}, only the execution judge {agreed.false_negatives}."
         )
-    for axes in panels[len(names) :]:
-        axes.set_visible(False)
     chart.description = f"One table per judge, trials by both verdicts. {' '.join(described)}"
     return chart
 
@@ -222,35 +285,33 @@ def follow(calls: pd.DataFrame) -> Counter[tuple[str, str]]:
     return flows
 
 
-def _band(axes: Axes, index: int, places: object, mean: object, low: object, high: object) -> None:
-    colour = COLOURS[index % len(COLOURS)]
-    axes.fill_between(places, low, high, color=colour, alpha=0.16, linewidth=0)  # type: ignore[arg-type]
-    axes.plot(places, mean, color=colour, linewidth=2, linestyle=_DASHES[index % len(_DASHES)])  # type: ignore[arg-type]
+def _band(axes: Axes, place: int, steps: Any, mean: Any, low: Any, high: Any) -> None:
+    colour, x = COLOURS[place % len(COLOURS)], np.asarray(steps, dtype=float) + 1
+    axes.fill_between(x, low, high, color=colour, alpha=0.16, linewidth=0)
+    dash = _DASHES[(place + place // len(COLOURS)) % len(_DASHES)]
+    axes.plot(x, mean, color=colour, linewidth=2, linestyle=dash)  # type: ignore[arg-type]
 
 
-def _finish_stream(axes: Axes, end: float, label: str) -> None:
+def _finish_stream(
+    axes: Axes, view: View, chart: Chart, end: int, label: str, lines: Sequence[tuple[Any, ...]]
+) -> None:
+    """Label the axes, and each line with name and value at its end so that none covers another."""
     quiet(axes, grid="y", spine="bottom")
     axes.set_xlim(1, end)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-    axes.tick_params(labelsize=SMALL)
-    axes.set_xlabel("tasks so far", fontsize=SIZE, color=INK)
-    axes.set_ylabel(label, fontsize=SIZE, color=INK)
-
-
-def _label_ends(
-    axes: Axes, names: Sequence[str], ends: Sequence[float], shown: Callable[[float], str]
-) -> None:
-    """Write each line's name and value at its end, moved so that no label covers another."""
-    top = axes.get_ylim()[1]
-    placed = [end / top for end in ends]
-    for before, after in pairwise(sorted(range(len(placed)), key=placed.__getitem__)):
-        placed[after] = max(placed[after], placed[before] + 0.06)
-    over = max(0.0, max(placed, default=0.0) - 1.0)
-    for index, (name, height) in enumerate(zip(names, placed, strict=True)):
-        text = f"{shorten(name, 26)} {shown(ends[index])}"
-        colour = COLOURS[index % len(COLOURS)]
-        write(axes, 1.012, height - over, text, ha="left", transform=axes.transAxes, color=colour,
-              fontweight="bold")  # fmt: skip
+    axes.set_ylabel(label)
+    # Only the lowest of several panels has the label.
+    if axes.get_subplotspec().is_last_row():  # type: ignore[union-attr]
+        axes.set_xlabel("tasks so far")
+    top, least = axes.get_ylim()[1], 0.14 / (chart.get_figheight() / len(chart.axes) - 0.7)
+    placed, below = [], -least
+    for name, value, text in sorted(lines, key=lambda line: line[1]):
+        below = max(value / top, below + least)
+        placed.append((name, text, below))
+    over = max(0.0, below - 1.0)
+    for name, text, height in placed:
+        write(axes, 1.012, height - over, f"{chart.short(name, 26)} {text}", ha="left",
+              transform=axes.transAxes, color=view.colour(name), fontweight="bold")  # fmt: skip
 
 
 def _amount(value: float) -> str:
@@ -261,58 +322,36 @@ def _amount(value: float) -> str:
     return f"{value:.0f}" if value >= 10 else f"{value:.2g}"
 
 
-def _cost_panel(axes: Axes, values: dict[str, npt.NDArray[np.float64]], unit: str) -> None:
-    axes.set_xscale("log")
-    for row, numbers in enumerate(values.values()):
-        shown = np.maximum(np.sort(numbers), 0.01)
+def _cost_panel(
+    axes: Axes, values: dict[str, npt.NDArray[np.float64]], unit: str, view: View
+) -> None:
+    for row, (arm, numbers) in enumerate(values.items()):
+        shown = np.sort(numbers)
         if len(shown) > _MOST_DOTS:
             shown = shown[np.linspace(0, len(shown) - 1, _MOST_DOTS).astype(int)]
         # The golden ratio separates neighbours, the same in every drawing.
         spread = (np.arange(len(shown)) * 0.6180339887498949 % 1.0 - 0.5) * 0.4
         places = row + (spread if len(shown) > 1 else 0.0)
-        dots(axes, shown, places, COLOURS[0], 3.4, 0.55 if len(shown) < 60 else 0.4)
-        median, p95 = (max(v, 0.01) for v in median_and_p95(numbers.tolist()))
+        dots(axes, shown, places, view.colour(arm), 3.4, 0.55 if len(shown) < 60 else 0.4)
+        median, p95 = median_and_p95(numbers.tolist())
         axes.plot([median] * 2, [row - 0.3, row + 0.3], color=INK, linewidth=1.8)
         axes.plot([p95] * 2, [row - 0.14, row + 0.14], color=INK, linewidth=1.2, alpha=MUTED)
         text = f"{_amount(median)} {unit if row == 0 else ''}".strip()
         write(axes, median, row - 0.33, text, va="bottom")
+    every = np.concatenate(list(values.values()))
+    positive = every[every > 0]
+    low, high = (positive.min(), positive.max()) if len(positive) else (1.0, 1.0)
+    # A logarithm has no place for 0: from the first power of ten down the scale is linear.
+    first, last = int(np.floor(np.log10(low))), int(np.ceil(np.log10(high)))
+    zero = len(positive) < len(every)
+    axes.set_xscale("symlog", linthresh=10.0**first, linscale=0.6 if zero else 0.01)
+    axes.set_xlim(-0.3 * 10.0**first if zero else low / 1.6, high * 1.6)
+    decades = range(first, last + 1, 1 + (last - first) // 5)
+    ticks = [s * 10.0**d for d in decades for s in ((1, 3) if last - first < 3 else (1,))]
+    ticks = [0.0] * zero + [t for t in ticks if zero or t >= low / 1.6 if t <= high * 1.6]
+    axes.set_xticks(ticks, [_amount(t) for t in ticks])
+    axes.minorticks_off()
     quiet(axes, grid="x")
-    axes.xaxis.set_major_locator(LogLocator(base=10, subs=(1.0, 3.0), numticks=8))
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda v, _: _amount(v)))
-    axes.xaxis.set_minor_formatter(NullFormatter())
-    axes.tick_params(axis="x", labelsize=SMALL)
-
-
-def _tool_panel(
-    axes: Axes,
-    calls: pd.DataFrame,
-    flows: Counter[tuple[str, str]],
-    names: list[str],
-    title: str,
-) -> None:
-    before, after = [_START, *names], [*names, _END]
-    cells = []
-    for row, a in enumerate(before):
-        total = sum(flows[a, b] for b in after)
-        cells += [
-            Cell(row, column, flows[a, b] / total if total else 0.0, str(flows[a, b] or ""))
-            for column, b in enumerate(after)
-        ]
-        if a != _START:
-            own = calls[calls["tool"] == a]
-            failed = int((~own["ok"]).sum())
-            note = f"{len(own)}" + (f" · {failed} failed" if failed else "")
-            colour, alpha = (COLOURS[1], 1.0) if failed else (INK, MUTED)
-            write(axes, len(after) - 0.35, row, note if len(own) else "–", ha="left", color=colour,
-                  alpha=alpha)  # fmt: skip
-    draw_cells(axes, cells, height=0.9)
-    quiet(axes)
-    axes.set_xlim(-0.5, len(after) + 1.1)
-    rows_of(axes, before)
-    axes.tick_params(axis="y", labelsize=SMALL)
-    axes.set_title(title, fontsize=SIZE, fontweight="bold", color=INK, loc="left", x=0.0, pad=5)
-    axes.set_xticks(range(len(after)), after, rotation=35, ha="right", rotation_mode="anchor")
-    axes.tick_params(axis="x", labelsize=SMALL)
 
 
 def _judged(frames: Frames) -> pd.DataFrame:
@@ -327,29 +366,6 @@ def _judged(frames: Frames) -> pd.DataFrame:
     ran = trials["verdict"].isin(("judged", "wrong_form")) & (trials["n_predicted"].fillna(0) > 0)
     rule = trials[[*_KEYS, "strict"]].assign(judge="rule", success=ran.astype("boolean"))
     return pd.concat([others, rule], ignore_index=True)
-
-
-def _judge_panel(axes: Axes, name: str, found: Agreement) -> None:
-    counts = (
-        (found.true_positives, found.false_negatives),
-        (found.false_positives, found.true_negatives),
-    )
-    cells = [
-        Cell(row, column, n / found.n, str(n), COLOURS[0] if row == column else COLOURS[1])
-        for row, pair in enumerate(counts)
-        for column, n in enumerate(pair)
-    ]
-    draw_cells(axes, cells, height=0.96, width=0.96, size=SIZE + 1)
-    quiet(axes)
-    axes.set_xlim(-0.5, 1.5)
-    axes.set_ylim(1.5, -0.5)
-    axes.set_xticks([0, 1], ["right", "wrong"])
-    axes.set_yticks([0, 1], ["right", "wrong"], rotation=90, va="center")
-    axes.tick_params(labelsize=SMALL)
-    axes.set_xlabel(shorten(name, 24), fontsize=SMALL)
-    axes.set_ylabel("execution judge", fontsize=SMALL, alpha=MUTED)
-    axes.set_title(f"κ = {_defined(found.kappa)} · n = {found.n}", fontsize=SIZE,
-                   fontweight="bold", color=INK, loc="left")  # fmt: skip
 
 
 def _defined(value: float | None) -> str:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
 
-from reasoningbank.analysis.comparison import ArmComparison, compare_arms
+from reasoningbank.analysis.comparison import compare_arms
 from reasoningbank.analysis.figures.canvas import (
     COLOURS,
     INK,
@@ -25,21 +23,11 @@ from reasoningbank.analysis.figures.canvas import (
     draw_cells,
     quiet,
     rows_of,
-    shorten,
     text_width,
     write,
 )
 from reasoningbank.analysis.frames import OUTCOMES, Frames
-from reasoningbank.analysis.scores import (
-    Metric,
-    RunPlan,
-    Score,
-    average,
-    mean,
-    metric_of,
-    unit_of,
-    values_by_task,
-)
+from reasoningbank.analysis.scores import Metric, RunPlan, Score, average, metric_of, unit_of
 from reasoningbank.analysis.tables import counted, share
 from reasoningbank.corpus import LEVELS
 
@@ -56,7 +44,7 @@ METRIC_NAMES: Mapping[Metric, str] = {
 _MOST_PAIRED = 40
 #: Rows of the matrix: more tasks are shown by group, and of more groups the middle is left out.
 _MOST_ROWS = 100
-_LEVELS = {"simple": 0, "moderate": 1, "complex": 2}
+_COMPLEXITIES = {"simple": 0, "moderate": 1, "complex": 2}
 _BLUE, _RED, _SLATE = COLOURS[0], COLOURS[1], COLOURS[5]
 #: Blue is right, more orange is worse, grey is not the agent's fault.
 _FILLS = {
@@ -69,6 +57,7 @@ _FILLS = {
     "no query": (_RED, 0.82),
     "gold defect": (_SLATE, 0.35),
     "infrastructure error": (_SLATE, 0.7),
+    "bug": (_SLATE, 0.9),
 }
 
 
@@ -82,6 +71,8 @@ class View:
         self.manifest = manifest
         self.metric = metric_of(manifest)
         self.metric_name = METRIC_NAMES[self.metric]
+        experiment = manifest.get("experiment") or {}
+        self._named = [str(arm.get("name")) for arm in experiment.get("arms") or ()]
         trials = frames.trials
         trials = trials if streams else trials[trials["step"].isna()]
         runs = trials.groupby("arm")["run"].nunique()
@@ -90,6 +81,9 @@ class View:
         self.names = self.in_order(self.trials["label"])
         judged = self.trials[self.trials["judged"]]
         self.judged = judged.assign(value=judged[self.metric].astype(float))
+        pair = experiment.get("comparison") or (self.names if len(self.names) == 2 else ())
+        #: The pre-registered comparison, or the two arms of a run of two; else nothing.
+        self.pair = tuple(map(str, pair)) if set(pair) <= set(self.names) else ()
 
     def labelled(self, frame: pd.DataFrame) -> pd.DataFrame:
         """Return any frame with the arms' labels as a column `label`."""
@@ -99,28 +93,27 @@ class View:
     def in_order(self, labels: Iterable[str]) -> list[str]:
         """Return labels each once, in the manifest's order and then as they occur."""
         there = dict.fromkeys(labels)
-        experiment = self.manifest.get("experiment") or {}
-        named = [str(arm.get("name")) for arm in experiment.get("arms") or ()]
-        return [name for name in named if name in there] + [n for n in there if n not in named]
+        named = [name for name in self._named if name in there]
+        return [*named, *(name for name in there if name not in named)]
 
-    @property
-    def pair(self) -> tuple[str, ...]:
-        """The pre-registered comparison, or the two arms of a run of two; else nothing."""
-        pair = (self.manifest.get("experiment") or {}).get("comparison")
-        if pair is None and len(self.names) == 2:
-            pair = self.names
-        return tuple(map(str, pair)) if pair and set(pair) <= set(self.names) else ()
+    def place(self, label: str) -> int:
+        """Return an arm's place, which gives it one colour and one dash in all figures."""
+        return list(dict.fromkeys([*self._named, *self.names])).index(label)
 
-    def scores(self) -> dict[str, list[Score]]:
-        """Return the trials as statistics see them, by label."""
-        found: dict[str, list[Score]] = {name: [] for name in self.names}
-        for row in self.trials.to_dict("records"):
+    def colour(self, label: str) -> str:
+        """Return an arm's colour."""
+        return COLOURS[self.place(label) % len(COLOURS)]
+
+    def scores(self, label: str) -> list[Score]:
+        """Return the trials of an arm as statistics see them."""
+        found = []
+        for row in self.trials[self.trials["label"] == label].to_dict("records"):
             judged, defective = bool(row["judged"]), row["verdict"] == "gold_defect"
             values: dict[str, Any] = {
                 name: float(row[name]) if judged else 0.0 for name in METRIC_NAMES
             }
             score = Score(
-                arm=row["label"],
+                arm=label,
                 task=row["task"],
                 seed=int(row["seed"]),
                 group=row["template"] or row["group"] or row["task"],
@@ -129,75 +122,75 @@ class View:
                 fate="judged" if judged else "defective" if defective else "error",
                 **values,
             )
-            found[score.arm].append(score)
+            found.append(score)
         return found
 
 
-def arms(frames: Frames, manifest: Manifest) -> Chart | None:
-    """Draw one line per arm: its score and the 95% CI; None without judged trials.
-
-    The arms of the pre-registered comparison are coloured if there are others.
-    """
+def arms(frames: Frames, manifest: Manifest, width: float = WIDTH) -> Chart | None:
+    """Draw one line per arm: its score and the 95% CI; None without judged trials."""
     view = View(frames, manifest)
-    rows = [(name, name, own) for name, own in view.scores().items()]
-    return _intervals("Arms with 95% CI", "of each arm", rows, view)
+    rows = [(name, name, view.scores(name)) for name in view.names]
+    return _intervals(Chart("Arms with 95% CI", 1, width), "of each arm", rows, view)
 
 
-def levels(frames: Frames, manifest: Manifest) -> Chart | None:
+def levels(frames: Frames, manifest: Manifest, width: float = WIDTH) -> Chart | None:
     """Draw one line per level of generalization and arm; None for tasks without levels."""
     view = View(frames, manifest)
+    arms = {name: view.scores(name) for name in view.names}
     rows = [
         (f"{level} · {arm}", arm, [score for score in scores if score.level == level])
         for level in LEVELS
-        for arm, scores in view.scores().items()
+        for arm, scores in arms.items()
     ]
-    title = "Levels of generalization, with 95% CI"
-    return _intervals(title, "by level of generalization and arm", rows, view)
+    chart = Chart("Levels of generalization, with 95% CI", 1, width)
+    return _intervals(chart, "by level of generalization and arm", rows, view)
 
 
 def _intervals(
-    title: str, by: str, rows: Sequence[tuple[str, str, Sequence[Score]]], view: View
+    chart: Chart, by: str, rows: Sequence[tuple[str, str, Sequence[Score]]], view: View
 ) -> Chart | None:
-    """Draw a line per label and arm with its score and CI; None without judged trials."""
+    """Draw a line per label and arm with its score and CI; None without judged trials.
+
+    The arms of the pre-registered comparison have bold labels.
+    """
     rows = [row for row in rows if any(score.fate == "judged" for score in row[2])]
     if not rows:
         return None
     metric = view.metric
-    chart = Chart(title, height=0.42 * len(rows) + 0.75)
+    chart.set_figheight(0.42 * len(rows) + 0.75)
     axes = chart.add_subplot()
-    described, notes = [], []
+    described = []
     for row, (name, arm, own) in enumerate(rows):
         found = average(own, metric, unit_of(view.manifest))
-        colour = _BLUE if arm in view.pair or not view.pair else _SLATE
-        axes.plot([found.low, found.high], [row, row], color=colour, linewidth=2.6,
+        axes.plot([found.low, found.high], [row, row], color=view.colour(arm), linewidth=2.6,
                   solid_capstyle="round", alpha=0.55)  # fmt: skip
-        dots(axes, [found.rate], [row], colour, 7.5)
+        dots(axes, [found.rate], [row], view.colour(arm), 7.5)
         values = [score.value(metric) for score in own if score.fate == "judged"]
         right = f"{sum(values):.0f} of {len(values)}" if metric != "f1" else f"n = {len(values)}"
         lost = f", {len(own) - len(values)} not judged" if len(own) > len(values) else ""
         value = share(found.rate) if metric != "f1" else f"{found.rate:.2f}"
-        notes.append((value, f"{right}{lost}"))
+        notes = [(38, value, {"ha": "right", "fontsize": SIZE, "fontweight": "bold"})]
+        if not chart.is_narrow:
+            notes.append((44, f"{right}{lost}", {"alpha": MUTED, "fontsize": SMALL}))
+        for points, text, style in notes:
+            axes.annotate(text, (1, row), (points, 0), xycoords=axes.get_yaxis_transform(),
+                          textcoords="offset points", va="center", color=INK, **style)  # fmt: skip
         interval = f"95% CI {found.low:.2f} to {found.high:.2f}, {found.method}"
         interval = "no interval" if np.isnan(found.low) else interval
         described.append(f"{name} {found.rate:.2f} ({interval}; {right} trials{lost})")
     quiet(axes, grid="x")
-    rows_of(axes, [shorten(name, 32) for name, _, _ in rows])
+    rows_of(axes, [chart.short(name, 32) for name, _, _ in rows])
+    for label, (_, arm, _) in zip(axes.get_yticklabels(), rows, strict=True):
+        label.set(fontsize=SIZE, fontweight="bold" if arm in view.pair else "normal")
     axes.set_xlim(-0.015, 1.015)
     ticks = [0, 0.25, 0.5, 0.75, 1]
-    labels = [f"{t:g}" if metric == "f1" else f"{t:.0%}" for t in ticks]
-    axes.set_xticks(ticks, labels, fontsize=SMALL)
-    axes.set_xlabel(view.metric_name, fontsize=SIZE, color=INK)
-    first = text_width([value for value, _ in notes], SIZE) / 4.6
-    right_of = axes.get_yaxis_transform()
-    for row, (value, note) in enumerate(notes):
-        write(axes, 1.04 + first, row, value, ha="right", transform=right_of, fontsize=SIZE,
-              fontweight="bold")  # fmt: skip
-        write(axes, 1.06 + first, row, note, ha="left", transform=right_of, alpha=MUTED)
+    axes.set_xticks(ticks, [f"{t:g}" if metric == "f1" else f"{t:.0%}" for t in ticks])
+    axes.set_xlabel(view.metric_name)
     chart.description = f"The {view.metric_name} {by}: {'; '.join(described)}."
     return chart
 
 
-def paired(frames: Frames, manifest: Manifest) -> Chart | None:
+def paired(frames: Frames, manifest: Manifest, width: float = WIDTH) -> Chart | None:
     """Draw the difference of two arms on each task, and its mean with the 95% CI.
 
     Tasks without a difference are counted, not drawn. None without a pre-registered comparison
@@ -206,41 +199,56 @@ def paired(frames: Frames, manifest: Manifest) -> Chart | None:
     view = View(frames, manifest)
     if not view.pair:
         return None
-    (one, other), scores, plan = view.pair, view.scores(), RunPlan(manifest)
-    first, second = scores[one], scores[other]
+    (one, other), plan, unit = view.pair, RunPlan(manifest), unit_of(manifest)
+    arms = [view.scores(name) for name in view.pair]
     planned = (plan.trials(one), plan.trials(other))
-    unit = unit_of(manifest)
-    found = compare_arms(first, second, metric=view.metric, unit=unit, planned=planned)
+    found = compare_arms(*arms, metric=view.metric, unit=unit, planned=planned)
     if found is None:
         return None
-    means = {
-        name: {task: mean(runs) for task, runs in values_by_task(arm, view.metric).items()}
-        for name, arm in (("first", first), ("second", second))
-    }
-    table = pd.DataFrame(means).dropna()
-    table = table.assign(difference=(table["first"] - table["second"]).round(9))
-    differ = table[table["difference"] != 0].sort_index()
-    differ = differ.sort_values("difference", ascending=False, kind="stable")
-    left_out = max(0, len(differ) - _MOST_PAIRED)
-    if left_out:
-        keep = differ["difference"].abs().nlargest(_MOST_PAIRED).index
-        differ = differ[differ.index.isin(keep)]
-    equal = table[table["difference"] == 0]["first"]
+    means = view.judged.groupby(["task", "label"])["value"].mean().unstack()[[one, other]].dropna()
+    delta = (means[one] - means[other]).round(9)
+    differ = delta[delta != 0].sort_values(ascending=False, kind="stable")
+    shown = differ[differ.index.isin(differ.abs().nlargest(_MOST_PAIRED).index)]
+    equal = means.loc[delta == 0, one]
     none, full = int((equal == 0).sum()), int((equal == 1).sum())
     rest = f", {len(equal) - none - full} partly" if len(equal) > none + full else ""
     note = f"{len(equal)} tasks equal ({full} both right, {none} neither{rest})"
     note = note if len(equal) else "no task equal"
-    chart = Chart(f"{one} against {other}, by task", height=0.2 * len(differ) + 1.75)
+    chart = Chart(f"{one} against {other}, by task", 0.2 * len(shown) + 1.75, width)
     axes = chart.add_subplot()
-    _difference_lines(axes, differ, found)
-    more = f"\n{left_out} smaller differences are not shown" if left_out else ""
-    axes.set_xlabel(f"difference in {view.metric_name}\n{note}{more}", fontsize=SMALL)
-    for place, text, ha, colour in (
-        (0.0, f"← {shorten(other, 26)} better", "left", _RED),
-        (1.0, f"{shorten(one, 26)} better →", "right", _BLUE),
+    axes.axvline(0, color=INK, linewidth=1, alpha=0.5)
+    text = f"{found.difference:+.2f}"
+    if not math.isnan(found.low):
+        axes.axvspan(found.low, found.high, color=_SLATE, alpha=0.16, linewidth=0)
+        axes.plot([found.low, found.high], [0, 0], color=INK, linewidth=2.6,
+                  solid_capstyle="round")  # fmt: skip
+        text += f"  [{found.low:+.2f}, {found.high:+.2f}]"
+    text += "" if found.resolved else f"  {found.verdict}"
+    axes.plot([found.difference], [0], marker="D", markersize=7, color=INK)
+    rows = np.arange(1, len(shown) + 1) + 0.3
+    for row, value in zip(rows, shown, strict=True):
+        colour = view.colour(one if value > 0 else other)
+        axes.plot([0, value], [row, row], color=colour, linewidth=2, alpha=0.6)
+        dots(axes, [value], [row], colour, 5.5)
+    quiet(axes, grid="x")
+    names = [f"mean of {counted(found.tasks, 'task')}", *(chart.short(t, 38) for t in shown.index)]
+    axes.set_yticks([0, *rows], names)
+    axes.get_yticklabels()[0].set_fontweight("bold")
+    axes.set_ylim(len(names) - 0.1, -0.7)
+    axes.set_xlim(-1.04, 1.04)
+    axes.set_xticks([-1, -0.5, 0, 0.5, 1], ["−1", "−0.5", "0", "+0.5", "+1"])
+    most = 0.6 if width == WIDTH else 0.25
+    place = min(max(found.difference, -most), most)
+    write(axes, place, -0.28, text.replace("-", "−"), va="bottom")
+    hidden = len(differ) - len(shown)
+    more = f"\n{hidden} smaller differences are not shown" if hidden else ""
+    axes.set_xlabel(f"difference in {view.metric_name}\n{note}{more}", fontsize=SMALL, alpha=MUTED)
+    for x, said, ha, arm in (
+        (0.0, f"← {chart.short(other, 26)} better", "left", other),
+        (1.0, f"{chart.short(one, 26)} better →", "right", one),
     ):
-        write(axes, place, 1.0, text, ha=ha, va="bottom", transform=axes.transAxes, fontsize=SIZE,
-              color=colour)  # fmt: skip
+        write(axes, x, 1.0, said, ha=ha, va="bottom", transform=axes.transAxes,
+              fontsize=SMALL if chart.is_narrow else SIZE, color=view.colour(arm))  # fmt: skip
     chart.description = (
         f"{found.sentence()}. {found.first_better} tasks are better with {one}, "
         f"{found.second_better} with {other}; {note}. ({found.method}.)"
@@ -248,54 +256,45 @@ def paired(frames: Frames, manifest: Manifest) -> Chart | None:
     return chart
 
 
-def outcomes(frames: Frames, manifest: Manifest) -> Chart | None:
+def outcomes(frames: Frames, manifest: Manifest, width: float = WIDTH) -> Chart | None:
     """Draw one bar per arm, divided by the outcome of its trials; None without trials."""
     view = View(frames, manifest)
-    names, met = view.names, Counter(view.trials["outcome"])
-    if not names:
+    if not view.names:
         return None
-    counts = Counter(zip(view.trials["label"], view.trials["outcome"], strict=True))
-    kinds = [k for k in OUTCOMES if k in met] + sorted(set(met) - set(OUTCOMES))
-    chart = Chart("Outcomes by arm", height=0.34 * len(names) + 0.5 + 0.22 * -(-len(kinds) // 4))
+    counts = pd.crosstab(view.trials["label"], view.trials["outcome"]).loc[view.names]
+    kinds = sorted(counts, key=lambda kind: (kind not in OUTCOMES, [*OUTCOMES, kind].index(kind)))
+    across = min(2 if width < WIDTH else 4, len(kinds))
+    height = 0.34 * len(counts) + 0.5 + 0.22 * -(-len(kinds) // across)
+    chart = Chart("Outcomes by arm", height, width)
     axes = chart.add_subplot()
-    for row, arm in enumerate(names):
-        left, whole = 0.0, sum(counts[arm, kind] for kind in kinds)
-        for kind in kinds:
-            n = counts[arm, kind]
-            part = n / whole
-            fill, alpha = _FILLS.get(kind, (_SLATE, 1.0))
-            axes.barh(row, part, left=left, height=0.68, color=fill, alpha=alpha, linewidth=0)
-            if part * 5.4 > text_width([str(n)], SMALL) + 0.06:
-                write(axes, left + part / 2, row, str(n))
-            left += part
+    parts = counts[kinds].div(counts.sum(axis=1), axis=0)
+    left = np.zeros(len(counts))
     for kind in kinds:
         fill, alpha = _FILLS.get(kind, (_SLATE, 1.0))
-        axes.barh(0, 0, color=fill, alpha=alpha, label=kind)
-    quiet(axes)
-    rows_of(axes, [shorten(arm, 32) for arm in names])
-    axes.set_xlim(0, 1)
-    axes.set_xticks([])
+        axes.barh(range(len(counts)), parts[kind], left=left, height=0.68, color=fill, alpha=alpha,
+                  linewidth=0, label=kind)  # fmt: skip
+        for row, (n, part) in enumerate(zip(counts[kind], parts[kind], strict=True)):
+            if part * (width - 1.8) > text_width([str(n)], SMALL) + 0.06:
+                write(axes, left[row] + part / 2, row, str(n))
+        left += parts[kind].to_numpy()
+    quiet(axes, size=SIZE)
+    rows_of(axes, [chart.short(arm, 32) for arm in counts.index])
+    axes.set(xlim=(0, 1), xticks=[])
     # Row by row, in the order of the segments.
-    across = min(4, len(kinds))
     handles, labels = axes.get_legend_handles_labels()
-    by_row = [place for first in range(across) for place in range(first, len(kinds), across)]
-    legend = chart.legend([handles[p] for p in by_row], [labels[p] for p in by_row],
-                          loc="outside upper left", ncols=across, frameon=False,
-                          fontsize=SMALL, handlelength=1.0, handleheight=1.0,
-                          columnspacing=1.4)  # fmt: skip
-    for text in legend.get_texts():
-        text.set_color(INK)
-        text.set_alpha(MUTED + 0.2)
-    axes.tick_params(axis="y", labelsize=SIZE)
-    described = ", ".join(f"{met[kind]} {kind}" for kind in kinds)
+    order = [place for first in range(across) for place in range(first, len(kinds), across)]
+    chart.legend([handles[p] for p in order], [labels[p] for p in order], ncols=across,
+                 loc="outside upper left", frameon=False, fontsize=SMALL, labelcolor=INK,
+                 handlelength=1.0, handleheight=1.0, columnspacing=1.4)  # fmt: skip
+    described = ", ".join(f"{counts[kind].sum()} {kind}" for kind in kinds)
     chart.description = (
         "One bar per arm, divided by outcome; the numbers are trials. "
-        f"Of {met.total()} trials in all: {described}."
+        f"Of {len(view.trials)} trials in all: {described}."
     )
     return chart
 
 
-def matrix(frames: Frames, manifest: Manifest) -> Chart | None:
+def matrix(frames: Frames, manifest: Manifest, width: float = WIDTH) -> Chart | None:
     """Draw tasks × arms, each cell the mean of its seeds; None without judged trials.
 
     Tasks are ordered by complexity class, then by mean, hardest last. Beyond 100 tasks the rows
@@ -306,21 +305,56 @@ def matrix(frames: Frames, manifest: Manifest) -> Chart | None:
     if data.empty:
         return None
     by = "task" if data["task"].nunique() <= _MOST_ROWS else "group"
-    cells = data.pivot_table(index=by, columns="label", values="value", aggfunc="mean")
-    cells = cells.reindex(columns=names)
-    level = data.groupby(by)["complexity"].first() if by == "task" else pd.Series("", cells.index)
-    rank = level.map(lambda name: _LEVELS.get(name, len(_LEVELS)))
-    order = pd.DataFrame({"rank": rank, "mean": cells.mean(axis=1)}).sort_index()
+    table = data.pivot_table(index=by, columns="label", values="value").reindex(columns=names)
+    level = data.groupby(by)["complexity"].first() if by == "task" else pd.Series("", table.index)
+    rank = level.map(lambda name: _COMPLEXITIES.get(name, len(_COMPLEXITIES)))
+    order = pd.DataFrame({"rank": rank, "mean": table.mean(axis=1)}).sort_index()
     order = order.sort_values(["rank", "mean"], ascending=[True, False], kind="stable")
-    shown = order.index
-    if len(shown) > _MOST_ROWS:
-        shown = shown[: _MOST_ROWS // 2].append(shown[-_MOST_ROWS // 2 :])
+    half = _MOST_ROWS // 2
+    index = list(order.index)
+    shown = index if len(index) <= _MOST_ROWS else index[:half] + index[-half:]
     lost = set(map(tuple, view.trials.loc[~view.trials["judged"], [by, "label"]].to_numpy()))
     repeats = view.metric == "f1" or data.groupby(["label", by]).size().max() > 1
     kind = "tasks" if by == "task" else "groups of tasks"
-    chart = _drawn_matrix(cells.loc[shown], lost, repeats, kind, [str(level[n]) for n in shown])
-    mean = {arm: cells[arm].mean() for arm in names}
-    means = ", ".join(f"{a} {'none' if np.isnan(m) else f'{m:.2f}'}" for a, m in mean.items())
+    chart = Chart(f"{kind[0].upper()}{kind[1:]} by arm", 1, width)
+    rows = [chart.short(name, 40) for name in shown]
+    columns = [chart.short(arm, 28) for arm in names]
+    # Rows with a gap where the complexity class changes.
+    classes = level[shown]
+    places = np.arange(len(shown)) + 0.5 * (classes != classes.shift(fill_value=classes.iloc[0])
+                                            ).cumsum().to_numpy()  # fmt: skip
+    top = text_width(columns, SIZE)
+    room = (width - text_width(rows, SMALL) - 0.4) / len(columns)
+    angle = 0 if top < room * 0.95 else 30 if room > 0.25 else 90
+    chart.set_figheight(0.2 * places[-1] + 0.65 + top * (1.0 if angle == 90 else 0.6))
+    axes = chart.add_subplot()
+    cells = []
+    for place, name in zip(places, shown, strict=True):
+        for column, arm in enumerate(names):
+            value = float(table.loc[name, arm])
+            if not np.isnan(value):
+                text = f"{value:.2f}".rstrip("0").rstrip(".") if 0 < value < 1 else f"{value:.0f}"
+                text = text if repeats else "✓" if value else "·"
+                text = text if text_width([text], SMALL) < room else ""
+                cells.append(Cell(place, column, value, text, view.colour(arm)))
+            elif (name, arm) in lost:
+                cells.append(Cell(place, column, 0.0, "×"))
+    draw_cells(axes, cells, size=SMALL - 0.5)
+    quiet(axes)
+    axes.set_xlim(-0.5, len(columns) - 0.5)
+    axes.set_ylim(places[-1] + 0.5, -0.5)
+    axes.set_yticks(places, rows)
+    axes.xaxis.tick_top()
+    axes.set_xticks(range(len(columns)), columns, rotation=angle, fontsize=SIZE,
+                    ha="left" if angle else "center", va="center" if angle == 90 else "baseline",
+                    rotation_mode="anchor")  # fmt: skip
+    axes.tick_params(length=0)
+    for name, place in zip(classes, places, strict=True):
+        if name and place == places[(classes == name).to_numpy()][0]:
+            write(axes, len(columns) - 0.42, place, name, ha="left", alpha=MUTED,
+                  fontstyle="italic")  # fmt: skip
+    averages = {arm: table[arm].mean() for arm in names}
+    means = ", ".join(f"{a} {'none' if np.isnan(m) else f'{m:.2f}'}" for a, m in averages.items())
     hidden = len(order) - len(shown)
     rest = f" {hidden} more in between are not shown." if hidden else ""
     chart.description = (
@@ -329,73 +363,4 @@ def matrix(frames: Frames, manifest: Manifest) -> Chart | None:
         f"Mean of all rows: {means}. A cross marks cells in which no trial could be judged; cells "
         f"that were not run are empty.{rest}"
     )
-    return chart
-
-
-def _difference_lines(axes: Axes, differ: pd.DataFrame, found: ArmComparison) -> None:
-    axes.axvline(0, color=INK, linewidth=1, alpha=0.5)
-    label = f"{found.difference:+.2f}"
-    if not math.isnan(found.low):
-        axes.axvspan(found.low, found.high, color=_SLATE, alpha=0.16, linewidth=0)
-        axes.plot([found.low, found.high], [0, 0], color=INK, linewidth=2.6,
-                  solid_capstyle="round")  # fmt: skip
-        label += f"  [{found.low:+.2f}, {found.high:+.2f}]"
-    label += "" if found.resolved else f"  {found.verdict}"
-    axes.plot([found.difference], [0], marker="D", markersize=7, color=INK, linestyle="")
-    names = [f"mean of {counted(found.tasks, 'task')}"]
-    for row, (task, line) in enumerate(differ.iterrows(), 1):
-        value = float(line["difference"])
-        colour = _BLUE if value > 0 else _RED
-        axes.plot([0, value], [row + 0.3, row + 0.3], color=colour, linewidth=2, alpha=0.6)
-        dots(axes, [value], [row + 0.3], colour, 5.5)
-        names.append(shorten(str(task), 38))
-    quiet(axes, grid="x")
-    axes.set_yticks([0, *(r + 0.3 for r in range(1, len(names)))], names)
-    axes.tick_params(axis="both", labelsize=SMALL)
-    axes.get_yticklabels()[0].set_fontweight("bold")
-    axes.set_ylim(len(names) - 0.1, -0.7)
-    axes.set_xlim(-1.04, 1.04)
-    axes.set_xticks([-1, -0.5, 0, 0.5, 1], ["−1", "−0.5", "0", "+0.5", "+1"])
-    axes.xaxis.label.set_alpha(MUTED)
-    place = min(max(found.difference, -0.6), 0.6)
-    write(axes, place, -0.28, label.replace("-", "−"), va="bottom")
-
-
-def _drawn_matrix(
-    table: pd.DataFrame, lost: set[tuple[str, ...]], repeats: bool, kind: str, levels: list[str]
-) -> Chart:
-    names = [shorten(str(name), 40) for name in table.index]
-    columns = [shorten(str(arm), 28) for arm in table.columns]
-    # Rows with a gap where the complexity class changes.
-    changes = [level != before for before, level in zip([levels[0], *levels], levels, strict=False)]
-    places = [at + 0.5 * sum(changes[: at + 1]) for at in range(len(levels))]
-    top = text_width(columns, SIZE)
-    title = f"{kind[0].upper()}{kind[1:]} by arm"
-    chart = Chart(title, height=0.2 * places[-1] + 0.65 + top * 0.6)
-    axes = chart.add_subplot()
-    cells = []
-    for place, name in zip(places, table.index, strict=True):
-        for column, arm in enumerate(table.columns):
-            value = float(table.loc[name, arm])
-            if not np.isnan(value):
-                text = f"{value:.2f}".rstrip("0").rstrip(".") if 0 < value < 1 else f"{value:.0f}"
-                text = text if repeats else "✓" if value else "·"
-                cells.append(Cell(place, column, value, text, faint=value == 0))
-            elif (name, arm) in lost:
-                cells.append(Cell(place, column, 0.0, "×", faint=True))
-    draw_cells(axes, cells, size=SMALL - 0.5)
-    quiet(axes)
-    axes.set_xlim(-0.5, len(columns) - 0.5)
-    axes.set_ylim(places[-1] + 0.5, -0.5)
-    axes.set_yticks(places, names)
-    turned = top > (WIDTH - text_width(names, SMALL) - 0.4) / len(columns) * 0.95
-    axes.set_xticks(range(len(columns)), columns, rotation=30 if turned else 0,
-                    ha="left" if turned else "center", rotation_mode="anchor")  # fmt: skip
-    axes.xaxis.tick_top()
-    axes.tick_params(axis="y", labelsize=SMALL)
-    axes.tick_params(length=0)
-    for before, level, place in zip(["", *levels], levels, places, strict=False):
-        if level and level != before:
-            write(axes, len(columns) - 0.42, place, level, ha="left", alpha=MUTED,
-                  fontstyle="italic")  # fmt: skip
     return chart

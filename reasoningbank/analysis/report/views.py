@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 
 from jinja2 import Environment, PackageLoader
 
-from reasoningbank.analysis import tables as text_tables
+from reasoningbank.analysis import tables
 from reasoningbank.analysis.comparison import ArmComparison
 from reasoningbank.analysis.summary import RunSummary
-from reasoningbank.analysis.tables import capital, counted, ends, number, share
+from reasoningbank.analysis.tables import TextTable, capital, counted, ends, number, share
 from reasoningbank.experiment import RunFolder
 
 _METRIC_NAMES = {"strict": "strict match", "lenient": "lenient match", "f1": "row F1"}
@@ -30,11 +30,12 @@ class Damaged(NamedTuple):
 
 
 class DrawnFigure(NamedTuple):
-    """A figure as inline SVG."""
+    """A figure as inline SVG, for wide and for narrow screens."""
 
     name: str
     title: str
     drawing: str
+    narrow: str
     caption: str
 
 
@@ -52,9 +53,11 @@ def environment() -> Environment:
         "counted": counted,
         "ends": ends,
         "number": number,
+        "numeric": tables.numeric,
         "pairs": _pairs,
         "share": share,
         "signed": _signed,
+        "slug": lambda title: re.sub(r"\W+", "-", str(title)).strip("-").lower(),
         "typeset": _typeset,
     }
     made.tests["finite"] = math.isfinite
@@ -80,7 +83,9 @@ def overview(
     columns = ["arm", "score", "95% CI", "right", "row F1", "ran", "ended", "seconds", "tokens"]
     if any(arm.dollars is not None for arm in summary.arms):
         columns.append("dollars")
-    arms = text_tables.arm_table(summary, columns)
+    arms = tables.arm_table(summary, columns)
+    named = [str(arm.get("name")) for arm in experiment.get("arms") or ()]
+    order = dict.fromkeys([*named, *(arm.arm for arm in summary.arms)])
     return {
         "title": title,
         "about": " · ".join(str(fact) for fact in about if fact),
@@ -88,41 +93,71 @@ def overview(
         "experiment": experiment,
         "metric": _METRIC_NAMES.get(summary.metric, summary.metric),
         "score": number if summary.metric == "f1" else share,
-        "most": _scale(summary.comparison) if summary.comparison else None,
+        "most": _scale(summary.registered),
         "arms": arms._replace(headers=tuple(_METRIC_NAMES.get(h, h) for h in arms.headers)),
+        # As the figures colour them.
+        "colours": {arm: place % 6 + 1 for place, arm in enumerate(order)},
         "methods": "; ".join(sorted({arm.mean.method for arm in summary.arms} - {""})),
-        "tables": text_tables,
+        "sections": [made for made in _sections(summary) if made.rows],
         "damaged": damaged,
         "manifest": manifest,
         "whole_manifest": json.dumps(manifest, indent=1, ensure_ascii=False, default=str),
     }
 
 
+def _sections(summary: RunSummary) -> list[TextTable]:
+    """Return the tables below that of the arms, empty ones included."""
+    arms, online, memory = summary.arms, summary.online, summary.memory
+    others = "other arms against the baseline"
+    streams = []
+    if online:
+        notes = [f"{capital(one.sentence())}." for one in online.comparisons]
+        practice = tables.stream_table(online)
+        streams = [
+            practice._replace(notes=["Practice: the bank was still growing.", *notes]),
+            tables.stream_level_table(online),
+            tables.stream_judge_table(online),
+        ]
+    return [
+        tables.level_table(summary),
+        tables.failure_table(summary),
+        tables.comparison_table(summary.others, others, narrow=True),
+        tables.pass_table(arms),
+        tables.sampled_table(arms),
+        tables.judge_table(arms),
+        *streams,
+        tables.use_table(memory),
+        tables.bank_table(memory),
+        tables.learning_table(memory),
+        tables.rejected_table(memory),
+    ]
+
+
 def drawn_figures(folder: RunFolder) -> list[DrawnFigure]:
     """Return every figure that the records can fill."""
     # matplotlib and pandas take a second to import.
-    from reasoningbank.analysis.figures import FIGURES, svg
+    from reasoningbank.analysis.figures import FIGURES, NARROW, svg
     from reasoningbank.analysis.frames import load
 
     frames = load(folder)
     manifest = next(iter(frames.manifests.values()), {})
-    charts = {name: entry.draw(frames, manifest) for name, entry in FIGURES.items()}
-    return [
-        DrawnFigure(
-            name,
-            FIGURES[name].title,
-            _UNFIT.sub("\ufffd", svg(chart, prefix=f"figure-{name}")),
-            chart.description,
-        )
-        for name, chart in charts.items()
-        if chart is not None
-    ]
+    found = []
+    for name, entry in FIGURES.items():
+        if (chart := entry.draw(frames, manifest)) is not None:
+            narrow = entry.draw(frames, manifest, NARROW)
+            drawings = [
+                _UNFIT.sub("\ufffd", svg(one, prefix=f"figure-{name}{suffix}"))
+                for one, suffix in ((chart, ""), (narrow, "-narrow"))
+                if one is not None
+            ]
+            found.append(DrawnFigure(name, entry.title, *drawings, chart.description))
+    return found
 
 
-def _scale(found: ArmComparison) -> float:
+def _scale(pairs: Sequence[ArmComparison]) -> float:
     """Return the largest difference on the headline's axis."""
-    shown = (found.low, found.high, found.difference, found.detectable or 0.0, 0.15)
-    most = max(abs(value) for value in shown if math.isfinite(value))
+    shown = [n for one in pairs for n in (one.low, one.high, one.difference, one.detectable or 0.0)]
+    most = max(abs(value) for value in (*shown, 0.15) if math.isfinite(value))
     return min(1.0, math.ceil(most * 10 + 0.5) / 10)
 
 

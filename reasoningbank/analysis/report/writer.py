@@ -86,11 +86,8 @@ class TrialIndex:
     """What the page knows of every trial without opening it, as columns."""
 
     def __init__(self, arms: Iterable[str] = ()) -> None:
-        names = ("arms", "statuses", "verdicts", "outcomes", "items")
-        self._words: dict[str, dict[str, int]] = {name: {} for name in names}
-        self._words["arms"] = {arm: number for number, arm in enumerate(dict.fromkeys(arms))}
+        self._arms = dict.fromkeys(arms)
         self._tasks: dict[str, dict[str, Any]] = {}
-        self._numbers: dict[str, int] = {}
         self._columns: dict[str, list[Any]] = defaultdict(list)
 
     def __len__(self) -> int:
@@ -98,20 +95,21 @@ class TrialIndex:
 
     def add(self, record: TrialRecord) -> int:
         """Add a trial and return its number."""
-        verdict: Mapping[str, Any] = record.verdict or {}
+        key, verdict = record.key, record.verdict or {}
         status = str(verdict.get("status", ""))
         outcome = "right" if record.strict else "wrong"
         if record.verdict is None or status == "gold_defect":
             outcome = "error" if record.verdict is None else "defect"
+        self._arms[key.arm] = None
         task = {name: getattr(record, name) for name in _TASK}
-        self._tasks.setdefault(record.key.task, {"id": record.key.task} | task)
+        self._tasks.setdefault(key.task, {"id": key.task} | task)
         row = {
-            "arm": self._word("arms", record.key.arm),
-            "task": self._numbers.setdefault(record.key.task, len(self._numbers)),
-            "seed": record.key.seed,
-            "status": self._word("statuses", record.status),
-            "verdict": self._word("verdicts", status),
-            "outcome": self._word("outcomes", outcome),
+            "arm": key.arm,
+            "task": key.task,
+            "seed": key.seed,
+            "status": record.status,
+            "verdict": status,
+            "outcome": outcome,
             "f1": round(record.f1, 4),
             "tokens": record.usage.tokens,
             "seconds": round(record.usage.seconds, 2),
@@ -119,21 +117,16 @@ class TrialIndex:
             "error": record.error[:_SEARCHED],
             "reason": str(verdict.get("reason", ""))[:_SEARCHED],
             "sparql": (record.sparql or "")[:_SEARCHED],
-            "items": sorted(
-                self._word("items", item) for item in sorted(shown_items(record)) if item
-            ),
+            "items": sorted(shown_items(record) - {""}),
         }
         for name, value in row.items():
             self._columns[name].append(value)
         return len(self) - 1
 
     def to_json(self) -> dict[str, Any]:
-        """Return the columns, and the words that their numbers stand for."""
-        words = {name: list(numbers) for name, numbers in self._words.items()}
-        return {**words, "tasks": list(self._tasks.values()), "trials": dict(self._columns)}
-
-    def _word(self, column: str, word: str) -> int:
-        return self._words[column].setdefault(word, len(self._words[column]))
+        """Return the arms in order, the tasks, and the columns of the trials."""
+        tasks, columns = list(self._tasks.values()), dict(self._columns)
+        return {"arms": list(self._arms), "tasks": tasks, "trials": columns}
 
 
 class PayloadPool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,18 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.text import Text
 
 from reasoningbank.analysis import Frames, load, summarise
-from reasoningbank.analysis.figures import FIGURES, Chart, arms, judges, learning, outcomes, paired
+from reasoningbank.analysis.figures import (
+    FIGURES,
+    NARROW,
+    WIDTH,
+    Chart,
+    arms,
+    cost,
+    judges,
+    learning,
+    outcomes,
+    paired,
+)
 from reasoningbank.analysis.figures.canvas import COLOURS
 from reasoningbank.analysis.figures.process import follow
 from reasoningbank.experiment import RunFolder
@@ -71,10 +83,13 @@ def cut_off(chart: Chart) -> list[str]:
 
 @pytest.mark.parametrize("name", FIGURES)
 @pytest.mark.parametrize("run", ["large", "wide", "committed"])
-def test_nothing_is_cut_off(name: str, run: str, request: pytest.FixtureRequest) -> None:
+@pytest.mark.parametrize("width", [WIDTH, NARROW])
+def test_nothing_is_cut_off(
+    name: str, run: str, width: float, request: pytest.FixtureRequest
+) -> None:
     frames, manifest = request.getfixturevalue(run)
     before = dict(mpl.rcParams)
-    chart = FIGURES[name].draw(frames, manifest)
+    chart = FIGURES[name].draw(frames, manifest, width)
     if chart is None:
         assert (run, name) in {
             ("wide", "learning"),
@@ -83,6 +98,7 @@ def test_nothing_is_cut_off(name: str, run: str, request: pytest.FixtureRequest)
             ("committed", "learning"),
             ("committed", "judges"),
             *((kind, "levels") for kind in ("large", "wide", "committed")),
+            *((kind, "learning_levels") for kind in ("large", "wide", "committed")),
         }
         return
     assert cut_off(chart) == []
@@ -108,7 +124,7 @@ def test_long_names_leave_room_for_the_drawing(tmp_path: Path) -> None:
     frames, manifest = frames_of(folder)
     for name, entry in FIGURES.items():
         chart = entry.draw(frames, manifest)
-        if name == "levels":
+        if name in ("levels", "learning_levels"):
             continue
         assert chart is not None
         assert cut_off(chart) == []
@@ -218,6 +234,35 @@ def test_old_manifests_without_arms_still_draw() -> None:
     frames = load(RunFolder(COMMITTED / "uniprot_baseline"))
     drawn = {name for name, entry in FIGURES.items() if entry.draw(frames, {}) is not None}
     assert drawn == {"paired", "arms", "outcomes", "matrix", "cost", "tools"}
+
+
+def test_an_arm_has_one_colour_in_every_figure(large: tuple[Frames, Mapping[str, Any]]) -> None:
+    expected = dict(zip([arm["name"] for arm in large[1]["experiment"]["arms"]], COLOURS))  # noqa: B905
+    for name in ("learning", "bank"):
+        chart = FIGURES[name].draw(*large)
+        assert chart is not None
+        shown = {t.get_text().rsplit(" ", 1)[0]: t.get_color() for t in chart.axes[0].texts}
+        assert shown == expected, name
+    for name in ("arms", "cost"):
+        chart = FIGURES[name].draw(*large)
+        assert chart is not None
+        axes = chart.axes[0]
+        dotted = [line.get_color() for line in axes.lines if line.get_marker() == "o"]
+        names = [label.get_text() for label in axes.get_yticklabels()]
+        assert dict(zip(names, dotted, strict=True)) == expected, name
+
+
+def test_the_cost_of_an_agent_that_asks_no_model_is_zero() -> None:
+    frames = load(COMMITTED / "uniprot_floor")
+    chart = cost(frames, frames.manifests["uniprot_floor"])
+    assert chart is not None
+    axes = chart.axes[0]
+    assert axes.texts[0].get_text() == "0 tokens"
+    chart.settle()
+    ticks = [t for t in axes.get_xticklabels() if t.get_text()]
+    assert ticks[0].get_text() == "0"
+    boxes = [tick.get_window_extent() for tick in ticks]
+    assert all(left.x1 < right.x0 for left, right in pairwise(boxes))
 
 
 @pytest.mark.parametrize("colour", COLOURS)

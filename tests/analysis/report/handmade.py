@@ -104,6 +104,9 @@ def trajectory(memory: bool = False, text: str = "I look at one instance.") -> T
         worked = {"id": "m1", "trial": "first/a_task/0", "tokens": 20, "text": "=== Step 1 ==="}
         found = {"query": "trees", "tokens": 40, "items": [shown], "demonstrations": [worked]}
         recorder.add("memory_retrieved", found)
+        examples = [{"id": "oaks", "score": 0.9523}, {"id": "pines", "score": 0.5}]
+        recorder.add("step", {"step": "retrieve_examples", "examples": examples, "problems": [],
+                              "patterns": {"HEIGHT": 0.978}, "sparql": QUERY})  # fmt: skip
     recorder.add(
         "lm_call",
         {

@@ -47,6 +47,7 @@ def test_the_summary_keeps_practice_and_proof_apart(visit: Visit, learned: Repor
     page = visit(of=learned)
     text = page.inner_text("#view-summary")
     assert "Over 8 tasks, learned has 83% and none 12%" in text
+    assert "1 of 2 pre-registered pairs are resolved" in text
     assert "LEARNING STREAMS" in text.upper()
     assert "(not part of any comparison above)" in text
     assert "placebo of learned" in text

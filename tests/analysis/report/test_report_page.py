@@ -40,7 +40,7 @@ def test_the_stated_comparison_is_first_and_needs_no_script(report: Report, brow
     card = page.locator("#view-summary > *").nth(2)
     assert card.get_attribute("id") == "comparison"
     assert "Pre-registered: first against second" in card.inner_text()
-    assert page.locator("#figure-arms svg").count() == 1
+    assert page.locator("#figure-arms .drawing:not(.narrow) svg").count() == 1
     context.close()
 
 
@@ -48,11 +48,11 @@ def test_filters_and_search_narrow_the_list_and_stand_in_the_address(visit: Visi
     page = visit("#trials")
     assert len(rows(page)) == 8
     page.select_option("#filter-arm", "second")
-    page.select_option("#filter-strict", "no")
-    assert len(rows(page)) == 4
+    page.select_option("#filter-outcome", "wrong")
+    assert len(rows(page)) == 3
     page.fill("#search", "no query")
     assert [label.split(":")[0] for label in rows(page)] == ["b/ odd?task#1, second, seed 0"]
-    assert page.evaluate("location.hash") == "#trials?arm=second&strict=no&q=no+query"
+    assert page.evaluate("location.hash") == "#trials?arm=second&outcome=wrong&q=no+query"
     page.click("#clear")
     assert len(rows(page)) == 8
     assert page.input_value("#search") == ""
@@ -68,6 +68,8 @@ def test_filters_and_search_narrow_the_list_and_stand_in_the_address(visit: Visi
         ("form=ASK", 2),
         ("outcome=error", 1),
         ("outcome=defect", 1),
+        ("strict=no", 6),
+        ("verdict=no_query", 1),
         ("task=a_task", 4),
         ("memory=m1", 1),
         ("q=UNREACHABLE", 1),
@@ -88,6 +90,7 @@ def test_a_deep_link_opens_a_trial_with_all_that_it_holds(visit: Visit) -> None:
         "How tall is each tree of a_task?", "2 of 3 rows missing", "lm:test says right",
         "differs from execution", "Look at one instance first", "sparql_peek",
         "unknown handle 'results_7'", "the reply could not be parsed", "Submits",
+        "2 returned, 3 in the gold", "examples oaks (0.95), pines (0.5)", "patterns HEIGHT 0.98",
     ):  # fmt: skip
         assert said in text
     missing = page.locator(".evidence .side").nth(0)
@@ -238,6 +241,36 @@ def test_it_follows_the_systems_dark_and_can_be_turned(visit: Visit) -> None:
 def test_a_phone_shows_every_view_without_scrolling_sideways(visit: Visit, place: str) -> None:
     page = visit(place, viewport={"width": 360, "height": 740}, has_touch=True)
     assert page.evaluate("document.documentElement.scrollWidth") <= 360
+
+
+def test_figures_of_a_phone_are_whole(visit: Visit) -> None:
+    page = visit("#figures", viewport={"width": 360, "height": 740}, has_touch=True)
+    drawn = page.locator(".figure svg:visible")
+    assert drawn.count() == page.locator(".figure").count()
+    inside = """[...document.querySelectorAll(".drawing.narrow svg")].every((svg) => {
+        const { left, right, width } = svg.getBoundingClientRect();
+        return left >= 0 && right <= innerWidth && width / svg.viewBox.baseVal.width > 1;
+    })"""
+    assert page.evaluate(inside)
+
+
+def test_open_filters_of_a_phone_do_not_cover_what_they_find(visit: Visit) -> None:
+    page = visit("#trials", viewport={"width": 360, "height": 740}, has_touch=True)
+    page.click(".filter-fold summary")
+    page.evaluate("window.scrollTo(0, document.body.scrollHeight)")
+    assert page.evaluate("document.querySelector('.bar').getBoundingClientRect().bottom") < 100
+
+
+@pytest.mark.parametrize("name", ["summary", "figures"])
+def test_the_contents_lead_to_every_part(visit: Visit, name: str) -> None:
+    page = visit(f"#{name}")
+    links = page.locator(f"#view-{name} .contents a")
+    assert links.count() > 3
+    for place in range(links.count()):
+        links.nth(place).click()
+        target = page.evaluate("document.querySelector(location.hash).getBoundingClientRect().top")
+        assert page.is_visible(f"#view-{name}")
+        assert 0 <= target < 720
 
 
 def test_hostile_text_is_shown_and_never_run(visit: Visit) -> None:

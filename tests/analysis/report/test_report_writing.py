@@ -13,14 +13,15 @@ from typing import Any
 
 import pytest
 
+from reasoningbank.analysis import summarise
 from reasoningbank.analysis.report import Report, write_report
-from reasoningbank.analysis.report.views import environment
+from reasoningbank.analysis.report.views import environment, overview
 from reasoningbank.analysis.report.writer import PayloadPool, TrialIndex, chunk, encode
 from reasoningbank.errors import RecordError, UsageError
 from reasoningbank.experiment import RunFolder
 from reasoningbank.experiment.storage import write_atomically
 
-from .handmade import HOSTILE, MANIFEST, record, records, trajectory
+from .handmade import HOSTILE, MANIFEST, record, records, trajectory, verdict
 
 RESULTS = Path(__file__).resolve().parents[3] / "experiments" / "results"
 
@@ -91,8 +92,8 @@ def test_a_trial_is_whole_in_the_page(page: Page) -> None:
     blocks = [decode(v) for k, v in page.parts.items() if k.startswith("payloads-")]
     for number in range(8):
         whole = decode(page.parts[f"trial-{number}"])
-        arm = index["arms"][index["trials"]["arm"][number]]
-        task = index["tasks"][index["trials"]["task"][number]]["id"]
+        arm = index["trials"]["arm"][number]
+        task = index["trials"]["task"][number]
         seed = index["trials"]["seed"][number]
         was = next(r for k, r in expected.items() if (k.arm, k.task, k.seed) == (arm, task, seed))
         assert (whole["gold"], whole["sparql"], whole["error"]) == (was.gold, was.sparql, was.error)
@@ -203,10 +204,34 @@ def test_the_index_tells_outcomes_apart() -> None:
     for made in records():
         index.add(made)
     data = index.to_json()
-    outcomes = [data["outcomes"][n] for n in data["trials"]["outcome"]]
-    assert sorted(outcomes) == ["defect", "error", *["right"] * 2, *["wrong"] * 4]
+    assert sorted(data["trials"]["outcome"]) == ["defect", "error", *["right"] * 2, *["wrong"] * 4]
     assert data["arms"] == ["second", "first"]
-    assert data["items"] == ["m1"]
+    assert sorted(data["trials"]["items"]) == [[]] * 7 + [["m1"]]
+
+
+@pytest.mark.parametrize(
+    ("claims", "headline"),
+    [
+        ([], "a is better."),
+        ([("a", "d")], "2 of 2 pre-registered pairs are resolved in favour of the first arm."),
+        ([("a", "c"), ("a", "d")], "2 of 3 pre-registered pairs are resolved in favour of the first"
+         " arm; a claim that rests on all of them does not hold."),
+        ([("a", "missing")], "1 of 2 pre-registered pairs are resolved in favour of the first arm;"
+         " a claim that rests on all of them does not hold."),
+    ],
+)  # fmt: skip
+def test_the_headline_says_no_more_than_all_pairs_show(
+    claims: list[tuple[str, str]], headline: str
+) -> None:
+    trials = [
+        record(arm, f"task{n}", verdict=verdict(right))
+        for arm, right in (("a", True), ("b", False), ("c", True), ("d", False))
+        for n in range(10)
+    ]
+    summary = summarise(trials, comparison=("a", "b"), claims=claims)
+    template = environment().get_template("summary.html")
+    html = template.render(**overview("Trees", {}, summary, [], 40))
+    assert f'<p class="said"><b>{headline}</b> Over 10 tasks' in html
 
 
 @pytest.mark.parametrize("text", [HOSTILE, "a\x00b", "\ud800", "<&>\"'", "</title>", "\ufffe"])

@@ -290,6 +290,50 @@ const EVENTS = {
     );
   },
 
+  /** A step of a pipeline or graph: its name, short facts in a line, queries and tables below. */
+  step(event, children, reader) {
+    const { step, ...data } = event.data;
+    const named = (name) => name.replaceAll("_", " ");
+    const said = Object.entries(data).filter(
+      ([, v]) => v !== null && v !== "" && !(typeof v === "object" && !Object.keys(v).length),
+    );
+    const wide = ([, v]) =>
+      typeof v === "string"
+        ? v.length > 80 || looksLikeSparql(v)
+        : Array.isArray(v) && v.some((one) => !isPlain(one) && !("id" in one));
+    const brief = (v) => {
+      if (typeof v === "number") return Number.isInteger(v) ? count(v) : String(+v.toFixed(2));
+      if (isPlain(v)) return String(v === true ? "yes" : v === false ? "no" : v);
+      if (!Array.isArray(v)) return Object.entries(v).map(([k, n]) => `${k} ${brief(n)}`).join(", ");
+      return v.map((one) => (isPlain(one) ? brief(one) : `${one.id}${"score" in one ? ` (${brief(one.score)})` : ""}`)).join(", ");
+    };
+    return box(
+      event,
+      "step-event",
+      [h("b", {}, named(String(step ?? "step"))), when(event)],
+      h(
+        "p",
+        { class: "step-facts" },
+        said
+          .filter((entry) => !wide(entry))
+          .map(([name, value], at) => [
+            at ? " · " : "",
+            h("span", { class: "quiet" }, `${named(name)} `),
+            brief(value),
+          ]),
+      ),
+      said.filter(wide).map(([name, value]) =>
+        h(
+          "div",
+          { class: "part" },
+          h("span", { class: "part-name" }, named(name)),
+          typeof value === "string" ? richText(value) : valueOf(value, reader.plainText),
+        ),
+      ),
+      children.map((child) => eventOf(child, reader)),
+    );
+  },
+
   submit(event, children, reader) {
     const { sparql, answer, status } = event.data;
     return box(

@@ -158,8 +158,7 @@ function placeOf(item, place) {
 const titleOf = (id) => bank.byId.get(id)?.title || id;
 
 function bankItem(item) {
-  const number = store.items.indexOf(item.id);
-  const shown = number < 0 ? [] : store.trials.filter((t) => t.items.includes(number));
+  const shown = store.trials.filter((t) => t.items.includes(item.id));
   const right = shown.filter((t) => t.outcome === "right").length;
   const { author } = item.provenance;
   return h(

@@ -23,7 +23,10 @@ async function route() {
     byId("main").focus();
     return;
   }
-  const name = VIEWS.includes(view) && byId(`view-${view}`) ? view : "summary";
+  const isView = VIEWS.includes(view) && byId(`view-${view}`);
+  // Any other address is a part of a view, as in the contents lists.
+  const part = isView ? null : byId(parts.join("/"));
+  const name = isView ? view : part?.closest(".view")?.id.slice(5) || "summary";
   if (shownHash !== null) scrolled.set(shownHash, scrollY);
   const arrived = shownHash !== null;
   shownHash = location.hash;
@@ -46,6 +49,10 @@ async function route() {
     title && name !== "summary"
       ? `${title.textContent} · ${document.body.dataset.title}`
       : document.body.dataset.title;
+  if (part) {
+    part.scrollIntoView();
+    return;
+  }
   if (name === "memory" && parts.length > 1) return;
   window.scrollTo({ top: name === "trial" ? 0 : (scrolled.get(shownHash) ?? 0) });
   if (name === "trials") drawRows();

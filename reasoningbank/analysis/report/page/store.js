@@ -23,7 +23,6 @@ const store = {
   tasks: [],
   trials: [],
   byKey: new Map(),
-  items: [],
   blocks: new Map(),
 };
 
@@ -32,21 +31,14 @@ const keyOf = (arm, task, seed) => JSON.stringify([arm, task, String(seed)]);
 /** Read the index: one small object a trial. */
 async function openStore() {
   const index = await decode("index");
-  Object.assign(store, { arms: index.arms, tasks: index.tasks, items: index.items });
+  Object.assign(store, { arms: index.arms, tasks: index.tasks });
+  const tasks = new Map(store.tasks.map((task) => [task.id, task]));
   const columns = index.trials;
-  const words = {
-    status: index.statuses,
-    verdict: index.verdicts,
-    outcome: index.outcomes,
-    arm: index.arms,
-  };
   const size = columns.arm ? columns.arm.length : 0;
   for (let i = 0; i < size; i += 1) {
     const trial = { number: i };
-    for (const [name, column] of Object.entries(columns)) {
-      trial[name] = words[name] ? words[name][column[i]] : column[i];
-    }
-    trial.task = store.tasks[columns.task[i]];
+    for (const [name, column] of Object.entries(columns)) trial[name] = column[i];
+    trial.task = tasks.get(trial.task);
     store.trials.push(trial);
     store.byKey.set(keyOf(trial.arm, trial.task.id, trial.seed), trial);
   }

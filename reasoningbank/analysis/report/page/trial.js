@@ -167,7 +167,7 @@ function verdictOf(trial, whole) {
         share("precision", verdict.precision),
         share("recall", verdict.recall),
         share("row F1", verdict.f1),
-        fact("rows", `${count(verdict.n_predicted ?? 0)} of ${count(verdict.n_gold ?? 0)}`),
+        fact("rows", `${count(verdict.n_predicted ?? 0)} returned, ${count(verdict.n_gold ?? 0)} in the gold`),
         verdict.lenient && !verdict.strict && fact("leniently", "right"),
       ],
       fact("time", duration(usage.seconds)),

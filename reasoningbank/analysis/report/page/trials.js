@@ -7,8 +7,7 @@ const FILTERS = {
   arm: { label: "Arm", of: (t) => t.arm },
   part: { label: "Part", of: partOf },
   outcome: { label: "Outcome", of: (t) => t.outcome },
-  status: { label: "Status", of: (t) => t.status },
-  verdict: { label: "Verdict", of: (t) => t.verdict },
+  status: { label: "Ended", of: (t) => t.status },
   level: { label: "Level", of: (t) => t.task.level },
   complexity: { label: "Complexity", of: (t) => t.task.complexity },
   form: { label: "Form", of: (t) => t.task.form },
@@ -41,14 +40,16 @@ function findTrials(query) {
   const task = query.get("task");
   const seed = query.get("seed");
   const strict = query.get("strict");
-  const item = query.get("memory") ? store.items.indexOf(query.get("memory")) : null;
+  const verdict = query.get("verdict");
+  const item = query.get("memory");
   const found = store.trials.filter(
     (trial) =>
       asked.every((name) => FILTERS[name].of(trial) === query.get(name)) &&
       (!strict || (trial.outcome === "right") === (strict === "yes")) &&
+      (!verdict || trial.verdict === verdict) &&
       (!task || trial.task.id === task) &&
       (!seed || String(trial.seed) === seed) &&
-      (item === null || trial.items.includes(item)) &&
+      (!item || trial.items.includes(item)) &&
       words.every((word) => searched(trial).includes(word)),
   );
   const order = ORDERS[query.get("order")]?.by || taskOrder;
@@ -69,8 +70,6 @@ function makeFilters() {
     const options = [option("", `any`), ...values.map((value) => option(value, value))];
     bar.append(choice(name, label, options));
   }
-  const strict = [option("", "any"), option("yes", "strictly right"), option("no", "not")];
-  bar.append(choice("strict", "Strict", strict));
   const steps = store.trials.some((t) => t.step !== null);
   const orders = Object.entries(ORDERS).filter(([name]) => name !== "step" || steps);
   bar.append(
@@ -120,7 +119,7 @@ function showTrials(query, { keepFocus = false } = {}) {
     list.found = findTrials(query);
     list.selected = 0;
   }
-  for (const name of [...Object.keys(FILTERS), "strict"]) {
+  for (const name of Object.keys(FILTERS)) {
     const select = byId(`filter-${name}`);
     if (select) select.value = query.get(name) || "";
   }
@@ -147,7 +146,7 @@ function sayFound() {
     .join("");
   const of = found.length === store.trials.length ? "" : ` of ${count(store.trials.length)}`;
   const text = `${count(found.length)}${of} ${store.trials.length === 1 ? "trial" : "trials"}${rate}`;
-  const extra = ["task", "seed", "memory"].filter((name) => query.get(name));
+  const extra = ["strict", "verdict", "task", "seed", "memory"].filter((name) => query.get(name));
   replace(
     byId("found"),
     text,
