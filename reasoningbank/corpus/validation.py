@@ -408,9 +408,9 @@ def _names_of(iris: Iterable[URIRef], client: SPARQLClient) -> dict[URIRef, list
     """Return the literals of IRIs in the data: labels, symbols, codes."""
     found: dict[URIRef, list[str]] = defaultdict(list)
     wanted = []
-    for resource in dict.fromkeys(iris):
+    for wanted_iri in dict.fromkeys(iris):
         with contextlib.suppress(QueryError):  # of an IRI that is not absolute
-            wanted.append(iri(str(resource)))
+            wanted.append(iri(str(wanted_iri)))
     for start in range(0, len(wanted), _IRIS_PER_QUERY):
         listed = " ".join(wanted[start : start + _IRIS_PER_QUERY])
         query = f"SELECT ?iri ?name {{ VALUES ?iri {{ {listed} }} ?iri ?p ?name "
