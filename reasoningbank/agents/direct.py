@@ -96,5 +96,5 @@ def written_query(
     signature = dspy.Signature(fields, "\n\n".join(filter(None, (head, episode.context))))
     with asking(episode):
         said = ask_once(signature, {"question": question}, adapter=PlainAdapter(), demos=demos)
-    query = query_in(said["sparql"]) if said else None
-    return repaired(query) if query else None
+    written = query_in(said["sparql"]) if said else None
+    return repaired(written) if written else None
