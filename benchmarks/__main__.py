@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from benchmarks.corpus import loading
 from benchmarks.discovery import discovery
+from benchmarks.growth import growth
 from benchmarks.measure import Row, table
 from benchmarks.overhead import overhead
 from benchmarks.parallel import parallel
@@ -34,6 +35,10 @@ BENCHMARKS: dict[str, tuple[Callable[[], list[Row]], Callable[[], list[Row]]]] =
     "retrieval": (
         lambda: retrieval(sizes=(1_000, 10_000, 100_000), repeats=3),
         lambda: retrieval(sizes=(1_000,), repeats=1),
+    ),
+    "growth": (
+        lambda: growth(size=50_000, repeats=5),
+        lambda: growth(size=5_000, repeats=1),
     ),
     "overhead": (
         lambda: overhead(tasks=16, rounds=3, seconds=0.5),

@@ -136,7 +136,6 @@ def as_shown(ranking: Ranking) -> Way:
             tokens=10**9,
             scope=scope,
             ranking=ranking,
-            count=len,
         )
         return [one.item.id for one in found.found]
 

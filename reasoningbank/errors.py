@@ -6,8 +6,9 @@ an agent may try again; any other error ends the trial or the command.
 
 from __future__ import annotations
 
+import difflib
 import importlib.util
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, ClassVar, Self
 
@@ -135,6 +136,35 @@ class CallTimeoutError(QueryTimeoutError, code="call-timeout"):
 
 class ToolError(ReasoningBankError, code="tool", recoverable=True):
     """A tool call failed in a way the agent can fix; its one line says what to try next."""
+
+
+def unknown_key(
+    wrong: str, known: Iterable[str], meant: Mapping[str, str] | None = None, home: str = ""
+) -> str:
+    """Return what is said of a key that a table does not have: the nearest one that it has.
+
+    Args:
+        wrong: The key.
+        known: The keys of the table.
+        meant: Keys of the table for words that others use for them, e.g. ``model`` for ``lm``.
+        home: Another table that has the key; empty if none has.
+
+    Examples:
+        >>> unknown_key("titel", ["title", "endpoint"])
+        'unknown key; did you mean title?'
+        >>> unknown_key("model", ["lm", "name"], {"model": "lm"})
+        'unknown key; did you mean lm?'
+        >>> unknown_key("x", ["title", "endpoint"])
+        'unknown key; known are endpoint, title'
+    """
+    choices = sorted(known)
+    given = (meant or {}).get(wrong.lower())
+    # A key of another table is meant, unless the word is all but a key of this one.
+    near = difflib.get_close_matches(wrong, choices, n=1, cutoff=0.85 if home else 0.6)
+    if given in choices or near:
+        return f"unknown key; did you mean {given if given in choices else near[0]}?"
+    where = f"it belongs in {home}" if home else f"known are {', '.join(choices)}"
+    return f"unknown key; {where}"
 
 
 def need_package(name: str, extra: str) -> None:

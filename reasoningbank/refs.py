@@ -79,6 +79,7 @@ class RefStore:
         self._values: dict[str, Any] = {}
         self._refs: dict[str, Ref] = {}
         self._counts: dict[str, int] = {}
+        self._closed = False
         self._lock = threading.Lock()
         self._spilling = threading.Lock()
 
@@ -167,8 +168,11 @@ class RefStore:
         with self._lock:
             self._values.clear()
             self._refs.clear()
+            self._closed = True
 
     def _at_hand(self, dtype: str | None = None) -> str:
+        if self._closed:
+            return "all handles were released when their store was closed"
         wanted = dtype.split("|") if dtype else None
         keys = [k for k, r in list(self._refs.items()) if wanted is None or r.dtype in wanted]
         return f"handles at hand: {', '.join(keys[-10:])}" if keys else "no handles exist yet"

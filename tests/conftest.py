@@ -8,8 +8,13 @@ from pathlib import Path
 
 import pytest
 from engines import VirtuosoServer, small_uniprot, virtuoso_program
+from hypothesis import settings
 
 from reasoningbank.sparql import EndpointConfig, OxigraphServer
+
+# Not how long an example takes counts, but what comes of it.
+settings.register_profile("untimed", deadline=None)
+settings.load_profile("untimed")
 
 TREES = """
 @prefix : <http://e/> .

@@ -7,6 +7,7 @@ and the self-correcting graph of `reasoningbank.nl2sparql`.
 """
 
 from reasoningbank.agents.protocol import (
+    UNJUDGED,
     Agent,
     Attempt,
     AttemptStatus,
@@ -25,6 +26,7 @@ from reasoningbank.agents.registry import AGENTS, asks_model, make_agent, takes_
 __all__ = [
     "AGENTS",
     "PROMPT_VERSION",
+    "UNJUDGED",
     "Agent",
     "Attempt",
     "AttemptStatus",

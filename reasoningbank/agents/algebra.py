@@ -1,40 +1,40 @@
-"""The agent that answers with a Web Algebra program: written, validated, planned, run.
-
-A task's programs run on fresh local servers under the public addresses.
-"""
+"""The agent that answers with a Web Algebra program: written, validated, planned, run."""
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import json
-from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
-from urllib.parse import urlsplit
 
 import dspy
 from pydantic import BaseModel, ConfigDict
-from pyoxigraph import BlankNode, NamedNode, RdfFormat, Triple, parse
 
 from reasoningbank.agents.calling import ask_once, asking, prefix_names
 from reasoningbank.agents.direct import written_query
 from reasoningbank.agents.protocol import Attempt, Episode, conclude, read_json
-from reasoningbank.algebra import Limits, Program, Runtime, mistakes, read_program, run_program
+from reasoningbank.algebra import (
+    Program,
+    QueryRequest,
+    mistakes,
+    read_program,
+    run_program,
+)
 from reasoningbank.algebra import operations as all_operations
 from reasoningbank.algebra.builtin.endpoints import ASKING
+from reasoningbank.algebra.evaluation import naming_columns
 from reasoningbank.algebra.jsonld import PREFIXES
 from reasoningbank.algebra.queries import as_query, is_empty
 from reasoningbank.algebra.reference import agent_prompt, program_schema
+from reasoningbank.algebra.runtime import Compose
 from reasoningbank.algebra.source import parse_program, with_prefixes
+from reasoningbank.algebra.stage import Stage, open_stage
 from reasoningbank.algebra.terms import ProgramError
 from reasoningbank.algebra.values import kept
-from reasoningbank.algebra.web import checked
-from reasoningbank.corpus import DocumentSpace, Pack, Task
+from reasoningbank.corpus import Pack, Task
 from reasoningbank.corpus.prefixes import complete_prefixes
 from reasoningbank.errors import (
     BudgetError,
@@ -44,13 +44,9 @@ from reasoningbank.errors import (
     UsageError,
 )
 from reasoningbank.findings import Finding
-from reasoningbank.ldp import LDPServer
-from reasoningbank.ldp.documents import checked_base, checked_document
 from reasoningbank.lm import PlainAdapter, stuck_temperature
 from reasoningbank.lm.reply import json_in
 from reasoningbank.sparql import EndpointConfig
-from reasoningbank.sparql.server import open_data
-from reasoningbank.sparql.terms import full
 
 ENDPOINT = """\
 The SPARQL endpoint is {url} ({name}). Write no PREFIX lines and no @context: these prefixes are \
@@ -80,11 +76,6 @@ class ShownProgram(BaseModel):
 
     instruction: str
     program: Any
-
-    @cached_property
-    def text(self) -> str:
-        """The program in one line, which takes the fewest tokens."""
-        return json.dumps(self.program, ensure_ascii=False)
 
 
 def load_shown_programs(path: Path) -> tuple[ShownProgram, ...]:
@@ -131,7 +122,9 @@ class Writing:
         self._config = {"response_format": _response_format(names)} if self.is_constrained else {}
         self._signature = _signature(episode, names)
         self._written: set[str] = set()
-        self._shown = [_turn(one.instruction, one.text) for one in shown]
+        # In one line, which takes the fewest tokens.
+        texts = [json.dumps(one.program, ensure_ascii=False) for one in shown]
+        self._shown = list(map(_turn, (one.instruction for one in shown), texts))
         self._turns = list(self._shown)
 
     def first(self) -> ProgramDraft:
@@ -169,7 +162,8 @@ class Writing:
             data = with_prefixes(parse_program(source), self._episode.endpoint.prefixes)
         except ProgramError as error:
             return ProgramDraft(reply, None, (error.finding,))
-        return ProgramDraft(source, data, tuple(one.finding for one in mistakes(data)))
+        wrong = mistakes(data, prefixes=self._episode.endpoint.prefixes)
+        return ProgramDraft(source, data, tuple(one.finding for one in wrong))
 
 
 def _turn(instruction: str, program: str) -> dspy.Example:
@@ -267,26 +261,17 @@ class AlgebraAgent:
         return conclude(episode, best, "fallback", problems)
 
 
-def naming_columns(question: str, names: Collection[str]) -> str:
-    """Return the question of a SPARQLString with the columns that its program reads.
-
-    Examples:
-        >>> naming_columns("Which cities?", {"name", "city"})
-        'Which cities? (Name the columns ?city, ?name.)'
-    """
-    wanted = ", ".join(f"?{name}" for name in sorted(names))
-    return question + (f" (Name the columns {wanted}.)" if wanted else "")
-
-
-def composer(episode: Episode) -> Callable[[str, str, frozenset[str]], str]:
+def composer(episode: Episode) -> Compose:
     """Return a function that turns the question of a SPARQLString into a query."""
 
     @functools.cache
-    def compose(question: str, endpoint: str, names: frozenset[str]) -> str:
+    def compose(request: QueryRequest) -> str:
         episode.meter.check()
-        query = written_query(episode, naming_columns(question, names))
+        question = naming_columns(request)
+        query = written_query(episode, question, request.form, request.rejected)
         if query is None:
-            raise QueryError("the model wrote no query", where=question, hint="write it yourself")
+            hint = "write it yourself"
+            raise QueryError("the model wrote no query", where=request.question, hint=hint)
         return complete_prefixes(query, episode.endpoint.prefixes).text
 
     return compose
@@ -294,15 +279,15 @@ def composer(episode: Episode) -> Callable[[str, str, frozenset[str]], str]:
 
 def _run(episode: Episode, stage: Stage, data: Any) -> tuple[str | None, tuple[Finding, ...]]:
     """Plan a program and run it; return its answer, and what went wrong."""
-    program = read_program(data)
+    program = read_program(data, prefixes=stage.endpoint.prefixes)
     composed = composer(episode)
     ended: list[BudgetError | ModelError] = []
 
-    def compose(question: str, endpoint: str, names: frozenset[str]) -> str:
+    def compose(request: QueryRequest) -> str:
         """Compose a query, and keep the error that ends the attempt."""
         if not ended:
             try:
-                return composed(question, endpoint, names)
+                return composed(request)
             except (BudgetError, ModelError) as error:
                 ended.append(error)
         raise ended[0]
@@ -339,7 +324,7 @@ def _run(episode: Episode, stage: Stage, data: Any) -> tuple[str | None, tuple[F
     return answer or None, problems
 
 
-def _plan(episode: Episode, stage: Stage, program: Program, compose: Callable[..., str]) -> None:
+def _plan(episode: Episode, stage: Stage, program: Program, compose: Compose) -> None:
     """Record what a program would write; a dry run may lack results of its own writes."""
     with stage.scene(compose=compose, dry_run=True) as scene:
         error = ""
@@ -347,10 +332,7 @@ def _plan(episode: Episode, stage: Stage, program: Program, compose: Callable[..
             kept(run_program(program, scene.runtime))
         except ReasoningBankError as failure:
             error = str(failure)
-        writes = [
-            {"method": one.method, "url": one.url, "allowed": one.allowed, "body": one.body[:_BODY]}
-            for one in scene.runtime.planned
-        ]
+        writes = [asdict(one) | {"body": one.body[:_BODY]} for one in scene.runtime.planned]
     _record(episode, "plan", writes=writes, error=error)
 
 
@@ -369,124 +351,3 @@ def _only_query(data: Any, endpoint: EndpointConfig) -> str | None:
 
 def _record(episode: Episode, step: str, **data: Any) -> None:
     episode.recorder.add("step", {"step": step, **data})
-
-
-#: Limits of one run of a program.
-LIMITS = Limits(requests=2_000, rows=100_000, seconds=120.0)
-
-
-@dataclass(frozen=True)
-class Stage:
-    """The servers that all runs of a task's programs share."""
-
-    endpoint: EndpointConfig
-    pack: Pack | None
-    addresses: Mapping[str, str]
-
-    @property
-    def space(self) -> DocumentSpace | None:
-        """The documents that may be written; None if there are none."""
-        return self.pack.documents if self.pack else None
-
-    @contextlib.contextmanager
-    def scene(
-        self,
-        *,
-        compose: Callable[[str, str, frozenset[str]], str] | None = None,
-        dry_run: bool = False,
-        record: Callable[[Mapping[str, Any]], None] | None = None,
-    ) -> Iterator[Scene]:
-        """Open a runtime with the initial documents, for one run."""
-        with contextlib.ExitStack() as stack:
-            home, addresses = None, dict(self.addresses)
-            initial: Mapping[str, list[Triple]] = {}
-            if self.space is not None:
-                given = _initial(self.space)
-                home = stack.enter_context(LDPServer(self.space.base, initial=given))
-                addresses[self.space.base] = home.address
-                # As its store serializes them, so that only changes differ.
-                initial = home.documents.written()
-            runtime = stack.enter_context(
-                Runtime(
-                    allow_write=[self.space.base] if self.space else (),
-                    allow_read=list(addresses),
-                    limits=LIMITS,
-                    addresses=addresses,
-                    compose=compose,
-                    dry_run=dry_run,
-                    record=record,
-                    pause=lambda _: None,
-                )
-            )
-            yield Scene(runtime, home, initial)
-
-
-@dataclass(frozen=True)
-class Scene:
-    """One run: its runtime, and the documents that it writes."""
-
-    runtime: Runtime
-    home: LDPServer | None
-    initial: Mapping[str, list[Triple]]
-
-    def update(self) -> str:
-        """Return a SPARQL Update with the same changes of documents; empty if there are none."""
-        now = self.home.documents.written() if self.home else {}
-        changes = []
-        for url in sorted(now.keys() | self.initial.keys()):
-            before, after = self.initial.get(url, []), now.get(url, [])
-            if set(before) == set(after):
-                continue
-            if before:
-                changes.append(f"CLEAR SILENT GRAPH <{url}>")
-            if after:
-                lines = sorted(" ".join(full(part) for part in triple) for triple in after)
-                held = "".join(f"  {line} .\n" for line in lines)
-                changes.append(f"INSERT DATA {{ GRAPH <{url}> {{\n{held}}} }}")
-        return " ;\n".join(changes)
-
-
-@contextlib.contextmanager
-def open_stage(pack: Pack | None, endpoint: EndpointConfig) -> Iterator[Stage]:
-    """Serve the resources that the programs of a pack's tasks read, for the length of a block."""
-    space = pack.documents if pack else None
-    addresses = endpoint.reached
-    with contextlib.ExitStack() as stack:
-        if pack is not None and space is not None and space.resources:
-            parts = urlsplit(space.resources)
-            site = checked_base(f"{parts.scheme}://{parts.netloc}/")
-            about = _about(pack.data, space.resources, site)
-            server = stack.enter_context(LDPServer(site, initial=about))
-            addresses[space.resources] = server.address + parts.path.lstrip("/")
-        yield Stage(endpoint, pack, addresses)
-
-
-@functools.lru_cache(maxsize=4)
-def _about(data: tuple[Path, ...], prefix: str, site: str) -> dict[str, list[Triple]]:
-    """Return the triples of each resource under the prefix, by the URL of its document."""
-    found: dict[str, list[Triple]] = defaultdict(list)
-    for file in data:
-        with open_data(file) as (media_type, stream):
-            for quad in parse(stream, format=RdfFormat.from_media_type(media_type)):
-                if isinstance(quad.subject, NamedNode) and quad.subject.value.startswith(prefix):
-                    with contextlib.suppress(UsageError):
-                        url = checked_document(site, checked(quad.subject.value))
-                        found[url].append(quad.triple)
-    return dict(found)
-
-
-def _initial(space: DocumentSpace) -> dict[str, list[Triple]]:
-    found: dict[str, list[Triple]] = defaultdict(list)
-    if space.initial is None:
-        return {}
-    try:
-        for quad in parse(path=str(space.initial)):
-            if any(isinstance(part, BlankNode) for part in quad):
-                what = f"there is a blank node in {quad.graph_name}"
-                hint = "give it an IRI: an update could not remove it"
-                raise UsageError(what, where=str(space.initial), hint=hint)
-            if isinstance(quad.graph_name, NamedNode):
-                found[quad.graph_name.value].append(quad.triple)
-    except (OSError, SyntaxError) as error:
-        raise UsageError(f"cannot be read: {error}", where=str(space.initial)) from None
-    return dict(found)

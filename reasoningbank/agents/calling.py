@@ -67,6 +67,8 @@ def ask_once(
             said = predict(**inputs)
         except AdapterParseError:
             return {}
+    if missing := [name for name in predict.signature.output_fields if name not in said]:
+        raise ModelError(f"the model's reply holds no {missing[0]}", code="empty-reply")
     return {name: said[name] for name in predict.signature.output_fields}
 
 

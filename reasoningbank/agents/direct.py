@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import dspy
@@ -19,8 +20,18 @@ from reasoningbank.lm.reply import query_in
 INSTRUCTIONS = """\
 Write one SPARQL query that answers the question over the endpoint {name}.
 Write no PREFIX lines: these prefixes are declared for you: {prefixes}.
-Begin with SELECT; ASK for yes or no. Ask for exactly the columns the question names, no others.
+{form}
 Reply with the query alone."""
+_COLUMNS = "Ask for exactly the columns the question names, no others."
+#: What is said of the query by its form; nothing is known of it by default.
+FORMS = {
+    "": f"Begin with SELECT; ASK for yes or no. {_COLUMNS}",
+    "SELECT": f"Begin with SELECT. {_COLUMNS}",
+    "ASK": "Begin with ASK: the query answers yes or no.",
+    "DESCRIBE": "Begin with DESCRIBE, then the variables or IRIs that it describes, then WHERE.",
+    "CONSTRUCT": "Begin with CONSTRUCT, then the triples that it makes in braces, then WHERE.",
+}
+AGAIN = "That query is wrong: {problem}. Write it again, corrected."
 
 
 class OracleAgent:
@@ -56,14 +67,26 @@ class DirectAgent:
         return conclude(episode, sparql, "submitted", nothing)
 
 
-def written_query(episode: Episode, question: str) -> str | None:
-    """Ask the model once for the query that answers a question; None if it wrote none."""
+def written_query(
+    episode: Episode, question: str, form: str = "", rejected: Sequence[tuple[str, str]] = ()
+) -> str | None:
+    """Ask the model once for the query that answers a question; None if it wrote none.
+
+    The form is that of the query, if it is known. `rejected` holds the queries that the model has
+    already written for the question, each with what is wrong with it.
+    """
     demos = [
         dspy.Example(question=shown.question, sparql=shown.query).with_inputs("question")
         for shown in reversed(episode.examples)
     ]
     endpoint = episode.endpoint
-    head = INSTRUCTIONS.format(name=endpoint.name or endpoint.url, prefixes=prefix_names(endpoint))
+    for query, problem in rejected:
+        shown = dspy.Example(question=question, sparql=query)
+        demos.append(shown.with_inputs("question"))
+        question = AGAIN.format(problem=problem)
+    head = INSTRUCTIONS.format(
+        name=endpoint.name or endpoint.url, prefixes=prefix_names(endpoint), form=FORMS[form]
+    )
     fields: dict[str, Any] = {
         "question": (str, dspy.InputField()),
         "sparql": (str, dspy.OutputField(desc="the query alone")),

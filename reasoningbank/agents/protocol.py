@@ -118,26 +118,18 @@ class Meter:
     def _metered(self, name: str, tool: Callable[..., Any]) -> Callable[..., Any]:
         every, each = self.budget.tool_calls, self.budget.tool_calls_each
 
+        def refuse(what: str, hint: str, **fields: Any) -> ToolError:
+            return ToolError(f"the budget of {what} is used up", hint=hint, code="budget", **fields)
+
         @functools.wraps(tool)
         def call(*args: Any, **kwargs: Any) -> Any:
             with self._lock:
                 if every is not None and self._tools.total() >= every:
-                    raise ToolError(
-                        f"the budget of {every} tool calls is used up",
-                        hint="submit your best query now",
-                        code="budget",
-                        budget="tool_calls",
-                        limit=every,
-                    )
+                    what, hint = f"{every} tool calls", "submit your best query now"
+                    raise refuse(what, hint, budget="tool_calls", limit=every)
                 if each is not None and self._tools[name] >= each:
-                    raise ToolError(
-                        f"the budget of {each} calls of {name} is used up",
-                        hint="use another tool or submit your best query",
-                        code="budget",
-                        budget="tool_calls_each",
-                        limit=each,
-                        tool=name,
-                    )
+                    what, hint = f"{each} calls of {name}", "use another tool or submit your query"
+                    raise refuse(what, hint, budget="tool_calls_each", limit=each, tool=name)
                 self._tools[name] += 1
             return tool(*args, **kwargs)
 
@@ -152,9 +144,11 @@ def used_up(budget: str, limit: float) -> BudgetError:
 
 
 #: submitted: the agent gave its query. fallback: its loop ended and a query was extracted.
-#: exhausted: a budget ended it. refused: the model gave no query. error: the harness or the
-#: infrastructure failed, which never counts as the agent's failure.
-AttemptStatus = Literal["submitted", "fallback", "exhausted", "refused", "error"]
+#: exhausted: a budget ended it. refused: the model gave no query. error: the infrastructure
+#: failed. bug: code failed, usually the agent's own. The last two are not judged.
+AttemptStatus = Literal["submitted", "fallback", "exhausted", "refused", "error", "bug"]
+#: Statuses of attempts that never count as the agent's answer.
+UNJUDGED = ("error", "bug")
 
 
 @dataclass(frozen=True)

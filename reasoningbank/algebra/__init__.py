@@ -7,7 +7,7 @@ runtime, which makes every request. Each operation is one small class (`Operatio
 from rdflib import Graph
 
 import reasoningbank.algebra.builtin  # noqa: F401 - registers the operations
-from reasoningbank.algebra.evaluation import Evaluation, Limits, RuntimeOf, Sent
+from reasoningbank.algebra.evaluation import Evaluation, Limits, QueryRequest, RuntimeOf, Sent
 from reasoningbank.algebra.jsonld import (
     PREFIXES,
     graph_from_jsonld,
@@ -44,6 +44,7 @@ __all__ = [
     "Planned",
     "Program",
     "ProgramError",
+    "QueryRequest",
     "Row",
     "Runtime",
     "RuntimeOf",

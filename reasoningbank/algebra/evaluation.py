@@ -5,14 +5,15 @@ from __future__ import annotations
 import threading
 import time
 from collections import ChainMap, deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, fields, replace
-from typing import Literal, Protocol, TypeVar
+from typing import Any, Literal, Protocol, TypeVar
 
 from rdflib import Graph
 
 from reasoningbank.algebra.values import Table, Value, kept
+from reasoningbank.corpus.prefixes import complete_prefixes
 from reasoningbank.errors import BudgetError, UsageError
 
 #: Nesting of operations; deeper programs are rejected, since they would overflow the stack.
@@ -70,39 +71,54 @@ class Sent:
     url: str
 
 
+@dataclass(frozen=True)
+class QueryRequest:
+    """A question whose query a program leaves to a model.
+
+    Attributes:
+        question: The question.
+        endpoint: The endpoint that the query is sent to; empty if the program does not name it.
+        columns: Variables that the query must project if it is a SELECT.
+        form: The form that the query must have; empty if any will do.
+        rejected: Queries that were written for it, each with what is wrong with it.
+    """
+
+    question: str = ""
+    endpoint: str = ""
+    columns: frozenset[str] = frozenset()
+    form: str = ""
+    rejected: tuple[tuple[str, str], ...] = ()
+
+
+def naming_columns(request: QueryRequest) -> str:
+    """Return the question of a SPARQLString with the columns that its program reads.
+
+    Examples:
+        >>> naming_columns(QueryRequest("Which cities?", columns=frozenset({"name", "city"})))
+        'Which cities? (Name the columns ?city, ?name.)'
+    """
+    wanted = ", ".join(f"?{name}" for name in sorted(request.columns))
+    return request.question + (f" (Name the columns {wanted}.)" if wanted else "")
+
+
 class RuntimeOf(Protocol):
     """What a run needs of a runtime: everything outside of the process goes through it.
 
-    The graphs that it returns hold blank nodes of their own (see `graph_from_quads`).
+    The graphs that it returns hold blank nodes of their own (see `graph_from_quads`). `Runtime`
+    says what the methods do.
     """
 
     @property
-    def limits(self) -> Limits:
-        """The budgets of the run."""
-
-    def get(self, url: str) -> Graph:
-        """Return the graph of a document."""
-
-    def send(self, method: Method, url: str, body: Graph | str) -> Sent:
-        """Write a document; raise if the run does not allow it."""
-
-    def select(self, endpoint: str, query: str) -> Table:
-        """Return the rows of a SELECT, as a stream."""
-
-    def graph(self, endpoint: str, query: str) -> Graph:
-        """Return the graph of a CONSTRUCT or DESCRIBE."""
-
-    def ask(self, endpoint: str, query: str) -> bool:
-        """Return the result of an ASK."""
-
-    def compose(self, question: str, endpoint: str, names: frozenset[str]) -> str:
-        """Return a query that answers a question and projects the names.
-
-        The endpoint is empty if the program does not name it.
-        """
-
-    def uuid(self, place: str) -> str:
-        """Return a random UUID; a resumed run gets the same ones again."""
+    def limits(self) -> Limits: ...
+    def get(self, url: str) -> Graph: ...
+    def send(
+        self, method: Method, url: str, body: Graph | str, *, only_new: bool = False
+    ) -> Sent: ...
+    def select(self, endpoint: str, query: str) -> Table: ...
+    def graph(self, endpoint: str, query: str) -> Graph: ...
+    def ask(self, endpoint: str, query: str) -> bool: ...
+    def compose(self, request: QueryRequest) -> str: ...
+    def uuid(self, place: str) -> str: ...
 
 
 @dataclass(frozen=True)
@@ -123,23 +139,12 @@ class VariableScope:
         return VariableScope(self.variables.new_child(), item, columns, (*self.rows, at))
 
 
-class Node(Protocol):
-    """A part of a validated program that yields a value."""
-
-    @property
-    def path(self) -> str:
-        """Its JSON path."""
-
-    def value(self, run: Evaluation) -> Value:
-        """Return its value."""
-
-
 @dataclass(frozen=True)
 class Block:
     """Operations that an operation runs by itself: one, or several in order."""
 
     path: str
-    nodes: tuple[Node, ...]
+    nodes: tuple[Any, ...]
     single: bool
 
 
@@ -179,8 +184,8 @@ class Evaluation:
     """The context in which an operation runs.
 
     Attributes:
-        names: Variables that the program reads of the rows which this operation's result provides.
-        endpoint: The endpoint that the operation's result is sent to; empty if there is none.
+        wanted: What a query has to be that this operation's result is, or is put into.
+        prefixes: Prefixes that queries use without declaring them, besides the well-known ones.
         base: The address against which relative IRIs of JSON-LD are resolved.
     """
 
@@ -188,14 +193,22 @@ class Evaluation:
     path: str
     scope: VariableScope
     budget: RunBudget
-    names: frozenset[str] = frozenset()
-    endpoint: str = ""
+    wanted: QueryRequest = QueryRequest()
     base: str | None = None
     depth: int = 0
+    prefixes: Mapping[str, str] = field(default_factory=dict)
+
+    def wanting(self, **changes: Any) -> Evaluation:
+        """Return the same context with some of `wanted` changed."""
+        return replace(self, wanted=replace(self.wanted, **changes))
+
+    def declared(self, query: str) -> str:
+        """Return a query that declares the program's prefixes that it uses."""
+        return complete_prefixes(query, self.prefixes).text if self.prefixes else query
 
     def block(self, block: Block, scope: VariableScope) -> Value:
         """Run a block in a scope of its own and return its result, read into memory."""
-        inner = replace(self, scope=scope, names=frozenset(), endpoint="")
+        inner = replace(self, scope=scope, wanted=QueryRequest())
         if block.single:
             return kept(block.nodes[0].value(inner))
         return [kept(node.value(inner)) for node in block.nodes]

@@ -18,18 +18,38 @@ from rdflib import RDF, XSD, BNode, Graph, Literal, URIRef
 from reasoningbank.algebra.terms import BlankNodes, ProgramError, from_oxigraph, json_path
 from reasoningbank.sparql import STANDARD_PREFIXES
 
-#: Prefixes that JSON-LD is written with, in addition to the standard ones.
+_WIKIDATA = {
+    "wd": "entity/", "wds": "entity/statement/", "wdv": "value/", "wdref": "reference/",
+    "wdt": "prop/direct/", "wdtn": "prop/direct-normalized/", "wdno": "prop/novalue/",
+    "p": "prop/", "ps": "prop/statement/", "psv": "prop/statement/value/",
+    "psn": "prop/statement/value-normalized/", "pq": "prop/qualifier/",
+    "pqv": "prop/qualifier/value/", "pqn": "prop/qualifier/value-normalized/",
+    "pr": "prop/reference/", "prv": "prop/reference/value/",
+    "prn": "prop/reference/value-normalized/",
+}  # fmt: skip
+#: Well-known prefixes: queries need not declare them, and JSON-LD is written with them.
 PREFIXES: Mapping[str, str] = {
     **STANDARD_PREFIXES,
     "dbo": "http://dbpedia.org/ontology/",
+    "dbp": "http://dbpedia.org/property/",
     "dbr": "http://dbpedia.org/resource/",
+    "dc": "http://purl.org/dc/elements/1.1/",
+    "dcat": "http://www.w3.org/ns/dcat#",
     "dct": "http://purl.org/dc/terms/",
     "dh": "https://www.w3.org/ns/ldt/document-hierarchy#",
     "foaf": "http://xmlns.com/foaf/0.1/",
     "geo": "http://www.w3.org/2003/01/geo/wgs84_pos#",
     "ldh": "https://w3id.org/atomgraph/linkeddatahub#",
+    "ldp": "http://www.w3.org/ns/ldp#",
+    "prov": "http://www.w3.org/ns/prov#",
     "schema": "http://schema.org/",
     "sioc": "http://rdfs.org/sioc/ns#",
+    "vcard": "http://www.w3.org/2006/vcard/ns#",
+    # What Wikidata's query service declares.
+    "bd": "http://www.bigdata.com/rdf#",
+    "hint": "http://www.bigdata.com/queryHints#",
+    "wikibase": "http://wikiba.se/ontology#",
+    **{name: f"http://www.wikidata.org/{path}" for name, path in _WIKIDATA.items()},
 }
 _NAMES = {space: name for name, space in PREFIXES.items()}
 _LOCAL = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
@@ -77,7 +97,11 @@ def graph_from_jsonld(
     """
     check_jsonld(data, path, base)
     try:
-        text = json.dumps(data)
+        terms = {name: term for one in contexts_of(data, path) for name, term in one.items()}
+        types = {
+            n: str(t["@type"]) for n, t in terms.items() if isinstance(t, dict) and "@type" in t
+        }
+        text = json.dumps(_exact(data, types))
         return graph_from_quads(pyoxigraph.parse(text, pyoxigraph.RdfFormat.JSON_LD, base_iri=base))
     except (SyntaxError, ValueError) as error:
         hint = "write keys as full IRIs, or give an @context"
@@ -85,6 +109,26 @@ def graph_from_jsonld(
         raise ProgramError(what, where=path, hint=hint, code="bad-jsonld") from None
     except ProgramError as error:
         raise error.at(path) from None
+
+
+def _exact(data: Any, types: Mapping[str, str], key: str = "") -> Any:
+    """Write integers as typed strings where the parser would make them inexact doubles."""
+    kind = types.get(key, "@none")
+    if kind == "@json":
+        return data
+    if isinstance(data, list):
+        return [_exact(item, types, key) for item in data]
+    if isinstance(data, Mapping):
+        if _is_inexact(number := data.get("@value")):
+            return {"@type": str(XSD.integer), **data, "@value": str(number)}
+        return {k: v if k == "@context" else _exact(v, types, k) for k, v in data.items()}
+    if not _is_inexact(data):
+        return data
+    return str(data) if kind[:1] != "@" else {"@value": str(data), "@type": str(XSD.integer)}
+
+
+def _is_inexact(data: Any) -> bool:
+    return isinstance(data, int) and abs(data) >= 2**53
 
 
 def graph_to_jsonld(graph: Graph) -> dict[str, Any]:

@@ -95,6 +95,11 @@ def _list(name: str, expected: str, takes: frozenset[Yield], of: Kind, flat: boo
 _TEXT = Kind("str", "a string", _TERMS, convert.as_text, ("string", "term"))
 _GRAPH = Kind("Graph", "a graph (JSON-LD)", _GRAPHS, convert.as_graph, ("graph",), "graph")
 _NAME = Kind("str", "a name", _NONE, convert.as_name, ("string",), "constant")
+#: A string, not a URI: what SPARQL's functions on strings take.
+String = Annotated[
+    Literal,
+    Kind("str", "a string", _TERMS - {"uri"}, convert.as_string, ("string", "term")),
+]
 #: A string; of a term, its text with its language.
 Text = Annotated[Literal, _TEXT]
 #: A plain string.
@@ -137,6 +142,8 @@ _POSITION = ("int | str", "a whole number or an expression")
 Position = Annotated[Literal, Kind(*_POSITION, _TERMS, convert.as_position, ("string", "count"))]
 #: A number of workers.
 Concurrency = Annotated[int, Kind("int", "a number", _NONE, convert.as_workers, ("count",))]
+#: True or false, written in the program itself.
+Flag = Annotated[bool, Kind("bool", "true or false", _NONE, convert.as_flag, ("boolean",))]
 #: One operation, or several in order, that the operation runs by itself.
 Block = Annotated[
     BlockOf, Kind("Operation | List[Operation]", _BLOCK, _NONE, _as_block, (), "block")
@@ -176,6 +183,7 @@ class Operation(BaseModel, ABC):
         group: The heading in the reference.
         writes: Whether a call changes documents.
         goes_through: The argument whose items the operation's block is run for.
+        asks: The form of the query that it sends; empty if it sends none.
         base_argument: The argument against which relative IRIs in its graph are resolved; it
             comes before the graph.
         examples: Calls; the first is in the agent's prompt.
@@ -188,6 +196,7 @@ class Operation(BaseModel, ABC):
     group: ClassVar[str] = "Operations"
     writes: ClassVar[bool] = False
     goes_through: ClassVar[str | None] = None
+    asks: ClassVar[str] = ""
     base_argument: ClassVar[str | None] = None
     examples: ClassVar[tuple[Example, ...]] = ()
 

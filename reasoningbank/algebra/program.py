@@ -6,6 +6,7 @@ operations, missing, unknown or ill-typed arguments, unset variables, queries of
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections import ChainMap
 from collections.abc import Iterable, Iterator, Mapping
@@ -18,7 +19,6 @@ from reasoningbank.algebra.evaluation import (
     MOST_DEPTH,
     Block,
     Evaluation,
-    Node,
     RunBudget,
     RuntimeOf,
     VariableScope,
@@ -32,20 +32,25 @@ from reasoningbank.algebra.operation import (
     kind_of,
     operation,
 )
+from reasoningbank.algebra.source import with_prefixes
 from reasoningbank.algebra.templates import fill_template
 from reasoningbank.algebra.terms import (
     ProgramError,
     Term,
     at_path,
     is_term_json,
+    is_term_template,
     json_path,
     located,
     one_of,
+    term_from_json,
 )
 from reasoningbank.algebra.values import (
+    RowList,
     Stream,
     Table,
     Value,
+    as_plain,
     describe_value,
     from_json,
     is_results_json,
@@ -57,6 +62,8 @@ from reasoningbank.algebra.values import (
 )
 from reasoningbank.errors import QueryError, ReasoningBankError, UsageError
 
+#: What the members of a term are.
+_TEXT = Kind("str", "a string", frozenset({"text", "uri", "term", "any"}), as_plain, ("string",))
 #: Replaces addresses that only a run knows while a document is checked.
 _PLACEHOLDER = "http://address.invalid/"
 
@@ -70,20 +77,26 @@ class Program:
         variables: The variables that the caller has to give.
         calls: The names of its operations in order.
         writes: Whether it can change documents.
+        prefixes: Prefixes that it need not declare, besides the well-known ones.
     """
 
     block: Block
     variables: frozenset[str] = frozenset()
     calls: tuple[str, ...] = ()
     writes: bool = False
+    prefixes: Mapping[str, str] = field(default_factory=dict)
 
 
-def read_program(data: Any, variables: Iterable[str] = ()) -> Program:
+def read_program(
+    data: Any, variables: Iterable[str] = (), prefixes: Mapping[str, str] | None = None
+) -> Program:
     """Validate a program and make it ready to run.
 
     Args:
         data: The program as JSON data: an operation, or a list of them.
         variables: Names of the variables that the caller gives.
+        prefixes: Prefixes that its queries and documents need not declare, e.g. those of a pack.
+            Queries need not declare well-known ones in any case.
 
     Raises:
         ProgramError: Its first mistake, at its JSON path.
@@ -96,14 +109,16 @@ def read_program(data: Any, variables: Iterable[str] = ()) -> Program:
         ...
         reasoningbank.algebra.terms.ProgramError: $.args: Str has no argument 'inptu'; ...
     """
-    program, wrong = _validated(data, variables)
+    program, wrong = _validated(data, variables, prefixes)
     if wrong:
         raise wrong[0]
     return program
 
 
-def mistakes(data: Any, variables: Iterable[str] = ()) -> tuple[ProgramError, ...]:
-    """Return all mistakes of a program that can be found without running it.
+def mistakes(
+    data: Any, variables: Iterable[str] = (), prefixes: Mapping[str, str] | None = None
+) -> tuple[ProgramError, ...]:
+    """Return all mistakes of a program that can be found without running it; see `read_program`.
 
     Examples:
         >>> for mistake in mistakes([{"@op": "Gte"}, {"@op": "GET", "args": {"url": 5}}]):
@@ -111,7 +126,7 @@ def mistakes(data: Any, variables: Iterable[str] = ()) -> tuple[ProgramError, ..
         $[0]: unknown operation 'Gte'; did you mean 'GET'
         $[1].args.url: '5' is not a URL; write it in full, percent-encoded
     """
-    return tuple(_validated(data, variables)[1])
+    return tuple(_validated(data, variables, prefixes)[1])
 
 
 def run_program(
@@ -141,9 +156,10 @@ def run_program(
         hint = "give it with --var"
         raise UsageError(what, hint=hint, code="missing-variable", name=lacking[0])
     scope = VariableScope(ChainMap({name: kept(value) for name, value in given.items()}))
-    run = Evaluation(runtime, "$", scope, RunBudget(runtime.limits))
+    run = Evaluation(runtime, "$", scope, RunBudget(runtime.limits), prefixes=ready.prefixes)
     if ready.block.single:
-        return ready.block.nodes[0].value(run)
+        result: Value = ready.block.nodes[0].value(run)
+        return result
     return Stream(node.value(run) for node in ready.block.nodes)
 
 
@@ -155,6 +171,7 @@ class OperationCall:
     kind: type[Operation]
     args: Mapping[str, Any]
     names: frozenset[str] = frozenset()
+    columns: tuple[str, ...] | None = None
 
     def value(self, run: Evaluation) -> Value:
         """Evaluate the arguments in order, then run the operation."""
@@ -162,19 +179,19 @@ class OperationCall:
         try:
             inner.budget.check(inner.depth)
             values: dict[str, Any] = {}
-            around = inner
+            around = inner.wanting(form=self.kind.asks or inner.wanted.form)
             for name, argument in self.args.items():
                 if isinstance(argument, Block):
                     values[name] = argument
                     continue
-                names = self.names if name == self.kind.goes_through else inner.names
+                read = self.names if name == self.kind.goes_through else inner.wanted.columns
                 where = at_path(self.path, "args", name)
-                value = _evaluated(argument, replace(around, names=names), where)
+                value = _evaluated(argument, around.wanting(columns=read), where)
                 if value is None and not self.kind.model_fields[name].is_required():
                     continue  # an unbound variable omits an optional argument
                 values[name] = value
                 if is_term(value) and name == "endpoint":
-                    around = replace(around, endpoint=str(value))
+                    around = around.wanting(endpoint=str(value))
                 elif is_term(value) and name == self.kind.base_argument:
                     around = replace(around, base=str(value))
             return _located_stream(self.kind.of(values, self.path).run(inner), self.path)
@@ -212,9 +229,31 @@ class DocumentTemplate:
         return graph_from_jsonld(data, base=run.base, path=self.path)
 
 
+@dataclass(frozen=True)
+class TermTemplate:
+    """A term in JSON some of whose members are operations."""
+
+    path: str
+    members: Mapping[str, Any] = field(repr=False)
+
+    def value(self, run: Evaluation) -> Value:
+        """Evaluate its operations; a term whose value is unbound is unbound."""
+        made: dict[str, Any] = {}
+        for name, member in self.members.items():
+            place = json_path(self.path, name)
+            text = member.value(run) if isinstance(member, OperationCall) else member
+            if text is None:
+                return None
+            try:
+                made[name] = as_plain(text) if isinstance(member, OperationCall) else text
+            except ProgramError as error:
+                raise error.at(place) from None
+        return term_from_json(made, self.path)
+
+
 def _evaluated(part: Any, run: Evaluation, path: str) -> Value:
     """Return a value of the program with the calls and documents in it evaluated."""
-    if isinstance(part, OperationCall | DocumentTemplate):
+    if isinstance(part, OperationCall | DocumentTemplate | TermTemplate):
         return part.value(run)
     if isinstance(part, list):
         return [kept(_evaluated(p, run, json_path(path, at))) for at, p in enumerate(part)]
@@ -234,16 +273,19 @@ def _evaluated(part: Any, run: Evaluation, path: str) -> Value:
 def _is_evaluated(part: Any) -> bool:
     if isinstance(part, list | dict):
         return all(map(_is_evaluated, part.values() if isinstance(part, dict) else part))
-    return not isinstance(part, OperationCall | DocumentTemplate)
+    return not isinstance(part, OperationCall | DocumentTemplate | TermTemplate)
 
 
-def _validated(data: Any, variables: Iterable[str]) -> tuple[Program, list[ProgramError]]:
+def _validated(
+    data: Any, variables: Iterable[str], prefixes: Mapping[str, str] | None
+) -> tuple[Program, list[ProgramError]]:
     names = frozenset(variables)
     found = _Validation()
     block = Block("$", (), True)
     try:
         # Text that cannot be encoded could not be written either, and would fail half-way.
         json.dumps(data, ensure_ascii=False).encode()
+        data = with_prefixes(data, prefixes) if prefixes else data
         block = found.block(data, "$", Visible(names))
     except UnicodeEncodeError:
         found.keep(ProgramError("a string holds half of a character", code="half-character"), "$")
@@ -252,7 +294,8 @@ def _validated(data: Any, variables: Iterable[str]) -> tuple[Program, list[Progr
     except (TypeError, ValueError) as error:
         found.keep(ProgramError(f"not JSON: {error}", code="bad-json"), "$")
     calls = tuple(kind.op for kind in found.calls)
-    return Program(block, names, calls, any(kind.writes for kind in found.calls)), found.wrong
+    writes = any(kind.writes for kind in found.calls)
+    return Program(block, names, calls, writes, prefixes or {}), found.wrong
 
 
 def _too_deep(path: str) -> ProgramError:
@@ -286,7 +329,7 @@ class _Validation:
 
     def block(self, data: Any, path: str, visible: Visible) -> Block:
         """Read one operation or a list of them; each sees the variables set before it."""
-        nodes: list[Node] = []
+        nodes: list[OperationCall] = []
         single = not isinstance(data, list)
         if data == []:
             what = "expected an operation, got an empty list"
@@ -334,6 +377,8 @@ class _Validation:
                 kind.check(given, visible)
             except QueryError as error:
                 self.keep(error, path)
+        with contextlib.suppress(QueryError):
+            return OperationCall(path, kind, args, frozenset(names), kind.columns(given))
         return OperationCall(path, kind, args, frozenset(names))
 
     def _check_names(self, kind: type[Operation], given: Mapping[str, Any], path: str) -> None:
@@ -363,7 +408,7 @@ class _Validation:
                 continue
             where, wanted = at_path(path, "args", name), kind_of(member)
             if wanted.reading == "block" and kind.goes_through:
-                seen = inner.of_items(_columns(given.get(kind.goes_through)))
+                seen = inner.of_items(_columns(args.get(kind.goes_through)))
                 args[name] = self.block(given[name], where, seen)
                 names |= seen.reads
             elif wanted.reading == "block":
@@ -384,6 +429,8 @@ class _Validation:
         if data is None:
             raise _unexpected(wanted, path, ", got null")
         if wanted.reading == "graph":
+            if is_term_template(data):
+                raise _unexpected(wanted, path, ", got a term")
             if isinstance(data, str | bool | int | float) or is_term_json(data):
                 _fit(from_json(data, path), wanted, path)
             return self._document(data, path, visible)
@@ -401,7 +448,8 @@ class _Validation:
         if _is_evaluated(part):
             _fit(part, wanted, path)
             return part
-        form = "list" if isinstance(part, list) else "row" if isinstance(part, dict) else "graph"
+        forms = {list: "list", dict: "row", TermTemplate: "term"}
+        form = next((name for kind, name in forms.items() if isinstance(part, kind)), "graph")
         if form not in wanted.takes:
             raise _unexpected(wanted, path, f", got a {form}")
         return part
@@ -417,17 +465,28 @@ class _Validation:
         if not _holds_operations(data):
             plain = is_term_json(data) or is_results_json(data) or is_row_json(data)
             return from_json(data, path) if plain else self._document(data, path, visible)
+        if is_term_template(data):
+            return self._term(data, path, visible)
         if is_results_json(data):
             rows = data["results"]["bindings"]
             if not isinstance(rows, list):
                 table_from_json(data, path)
-            return self._value(rows, at_path(path, "results", "bindings"), visible)
+            read = self._value(rows, at_path(path, "results", "bindings"), visible)
+            empty = {**data, "results": {"bindings": []}}
+            return RowList(read, names_in(read, table_from_json(empty, path).vars))
         if _is_row(data):
             return {
                 name: self._value(member, json_path(path, name), visible)
                 for name, member in data.items()
             }
         return self._document(data, path, visible)
+
+    def _term(self, data: Mapping[str, Any], path: str, visible: Visible) -> TermTemplate:
+        members = dict(data)
+        for name, member in data.items():
+            if not isinstance(member, str):
+                members[name] = self._read(member, _TEXT, json_path(path, name), visible)
+        return TermTemplate(path, members)
 
     def _document(self, data: Any, path: str, visible: Visible) -> DocumentTemplate:
         template = self._template(data, path, visible)
@@ -459,30 +518,20 @@ def _check_yield(kind: type[Operation], wanted: Kind, path: str, *more: str) -> 
         hint = "fetch it with GET"
     if wanted.reading == "constant":
         hint = "write it as a string"
+    if kind.yields == "uri" and "text" in wanted.takes:
+        hint = "take its text with Str"
     got = f", but {kind.op} yields {YIELDED[kind.yields][0]}"
     raise _unexpected(wanted, path, got, hint, op=kind.op)
 
 
-def _columns(data: Any) -> tuple[str, ...] | None:
-    """Return the columns of the rows that JSON data yields; None if the program cannot say."""
-    if isinstance(data, Mapping) and isinstance(data.get("@op"), str):
-        try:
-            given = data.get("args", {})
-            return operation(data["@op"]).columns(given) if isinstance(given, Mapping) else None
-        except QueryError:
-            return None
-    rows: Any = data
-    named: list[str] = []
-    if isinstance(data, Mapping) and isinstance(data.get("results"), Mapping):
-        rows = data["results"].get("bindings")
-        head = data.get("head")
-        names = head.get("vars") if isinstance(head, Mapping) else None
-        named = [n for n in names if isinstance(n, str)] if isinstance(names, list) else []
-    if not isinstance(rows, list) or not rows or not all(isinstance(r, Mapping) for r in rows):
-        return None
-    if any("@op" in row for row in rows):
-        return None
-    return names_in(rows, named)
+def _columns(part: Any) -> tuple[str, ...] | None:
+    """Return the columns of the rows that a value yields; None if the program cannot say."""
+    if isinstance(part, OperationCall | RowList):
+        return part.columns
+    if isinstance(part, Table):
+        return part.vars
+    rows = isinstance(part, list) and part and all(isinstance(row, Mapping) for row in part)
+    return names_in(part) if rows else None
 
 
 def _fit(content: Value, wanted: Kind, path: str) -> None:
@@ -511,7 +560,7 @@ def _is_row(data: Mapping[str, Any]) -> bool:
     )
 
 
-def _sample(node: Node, key: str) -> Value:
+def _sample(node: Any, key: str) -> Value:
     """Return a value of the type that a node yields."""
     if key in ("@language", "@direction"):
         return Literal("en" if key == "@language" else "ltr")

@@ -10,13 +10,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pyoxigraph
-from rdflib import BNode, Graph, Literal
+from rdflib import BNode, Graph, Literal, URIRef
 from rdflib.namespace import XSD
 
-from reasoningbank.algebra.terms import ProgramError, Term, one_of, to_sparql
+from reasoningbank.algebra.jsonld import PREFIXES
+from reasoningbank.algebra.terms import ProgramError, Term, one_of, scalar, to_sparql
 from reasoningbank.algebra.values import Row, Table, Value, is_term, kept
 from reasoningbank.errors import QueryError
-from reasoningbank.sparql import STANDARD_PREFIXES, prepare
+from reasoningbank.sparql import prepare
 from reasoningbank.sparql.query import FAILS, complaint_of, parsed_alone
 from reasoningbank.sparql.syntax import MOST_CHARS, refuse_escaped_ascii, syntax_error
 from reasoningbank.sparql.tokens import (
@@ -33,8 +34,6 @@ from reasoningbank.sparql.tokens import (
 )
 from reasoningbank.sparql.tree import QueryTree, outline
 
-#: Namespace of prefixes that only the endpoint knows.
-_UNKNOWN = "http://prefix.invalid/"
 #: Base of relative IRIs.
 _BASE = "http://document.invalid/"
 #: The place and the rule in an error of Oxigraph's parser.
@@ -55,22 +54,42 @@ def query_outline(text: str, *forms: str) -> QueryTree:
     return shape
 
 
+def source_query(data: Any) -> str | None:
+    """Return the text from which a program makes a query by Substitute and Values, if it has one.
+
+    Its form and its columns are those of the query that the program makes of it.
+    """
+    while isinstance(data, Mapping) and data.get("@op") in ("Substitute", "Values"):
+        data = data["args"].get("query") if isinstance(data.get("args"), Mapping) else None
+    return data if isinstance(data, str) else None
+
+
 @functools.lru_cache(maxsize=512)
 def check_query(text: str, *forms: str) -> QueryTree:
     """Check that a text is a query of one of the forms, and return its outline."""
     shape = query_outline(text, *forms)
-    undeclared = _undeclared(shape.body, shape.declared)
-    head = "".join(f"PREFIX {name}: <{_UNKNOWN}{name}#> " for name in undeclared)
+    head = _declarations_for(text, shape.body, shape.declared)
     edits = [Edit(shape.prefix_at, shape.prefix_at, head)] if head else []
     if complaint_of(shape, edits, base=_BASE) is not None:
         # The slower parser decides, and locates the mistake.
-        prepare(text, prefixes={name: f"{_UNKNOWN}{name}#" for name in undeclared})
+        prepare(text, prefixes=PREFIXES)
     return shape
 
 
-def _undeclared(tokens: Sequence[Token], declared: Collection[str]) -> list[str]:
-    names = (t.text.partition(":")[0] for t in tokens if t.kind == "name")
-    return list(dict.fromkeys(name for name in names if name not in declared))
+def _declarations_for(text: str, tokens: Sequence[Token], declared: Collection[str]) -> str:
+    """Declare the well-known prefixes that a query or update uses; others are an error."""
+    used: dict[str, Token] = {}
+    for token in tokens:
+        if token.kind == "name":
+            used.setdefault(token.text.partition(":")[0], token)
+    missing = [name for name in used if name not in declared]
+    for name in missing:
+        if name not in PREFIXES:
+            hint = f"declare it with PREFIX {name}: <...>"
+            what = f"the prefix {name + ':'!r} is not declared"
+            code = "unknown-prefix"
+            raise syntax_error(text, used[name].start, what, hint=hint, code=code, prefix=name)
+    return "".join(f"PREFIX {name}: <{PREFIXES[name]}> " for name in missing)
 
 
 def check_update(text: str) -> None:
@@ -88,9 +107,8 @@ def check_update(text: str) -> None:
             text, load.start, "LOAD is not allowed", hint="GET it, and PUT it", code="load"
         )
     declared, edits = _declarations(tokens, begin.start)
-    undeclared = [f"{name}: <{_UNKNOWN}{name}#>" for name in _undeclared(tokens, declared)]
-    later = [written for written in declared.values() if written]
-    head = "".join(f"PREFIX {one} " for one in (*undeclared, *later))
+    later = [f"PREFIX {written} " for written in declared.values() if written]
+    head = "".join([_declarations_for(text, tokens, declared), *later])
     # All of it is parsed, then its first operation fails: nothing is carried out.
     edits.append(Edit(begin.start, begin.start, f"{head}{FAILS}"))
     made = apply_edits(text, edits)
@@ -203,6 +221,24 @@ def substitute(query: str, terms: Mapping[str, Term]) -> str:
     return made
 
 
+#: What a variable may stand for, where only a run knows it.
+_SAMPLES = (URIRef("http://term.invalid/"), scalar(1), scalar(True), Literal("x"))
+
+
+def check_substitution(query: str, name: str, term: Term | None) -> None:
+    """Check that a query is valid with a term, or some term, in place of a variable."""
+    first: QueryError | None = None
+    for sample in _SAMPLES if term is None else (term,):
+        try:
+            substitute(query, {name: sample})
+        except QueryError as error:
+            first = first or error
+        else:
+            return
+    assert first is not None
+    raise first
+
+
 def _edit(
     query: str, tokens: Sequence[Token], at: int, term: str, around: Sequence[_Bracket]
 ) -> Edit:
@@ -305,21 +341,20 @@ class RowFilter:
         tree = outline(f"ASK {{ FILTER({text}\n) }}")
         tokens = [t for t in tree.body[4:] if t.start < len(tree.text) - 4]
         self.names = tuple(dict.fromkeys(t.text[1:] for t in tokens if t.kind == "variable"))
-        used = {t.text.partition(":")[0] for t in tokens if t.kind == "name"}
-        known = ((name, space) for name, space in STANDARD_PREFIXES.items() if name in used)
-        self._head = "".join(f"PREFIX {name}: <{space}> " for name, space in known)
         self._text = text
         self._store = pyoxigraph.Store()
+        what = f"{text!r} is not a condition"
+        hint = "write one expression as in FILTER, e.g. ?population > 100000"
         try:
+            self._head = _declarations_for(tree.text, tokens, ())
             where = tree.where
             single = where is not None and where.end == len(tree.text) and len(where.clauses) == 1
             if where is None or not single or where.clauses[0].groups:
-                raise SyntaxError(": one expression without patterns is allowed")
+                raise ProgramError(what, hint=hint, code="bad-condition")
             self.holds({})
         except (SyntaxError, QueryError) as failure:
-            message = str(failure).partition(": ")[2] or str(failure)
-            hint = "write it as in FILTER, e.g. ?population > 100000"
-            what = f"{text!r} is not a condition: {message}"
+            if isinstance(failure, QueryError) and failure.code == "unknown-prefix":
+                what, hint = f"{what}: {failure.what}", "write the IRI in full, as <...>"
             raise ProgramError(what, hint=hint, code="bad-condition") from None
 
     def holds(self, row: Row) -> bool:

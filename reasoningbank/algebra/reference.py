@@ -181,10 +181,10 @@ def program_schema(names: Iterable[str] | None = None) -> dict[str, Any]:
             name: {"description": field.description, **_argument(kind_of(field), kinds, defs)}
             for name, field in kind.model_fields.items()
         }
-        if args:
-            needed = [name for name, field in kind.model_fields.items() if field.is_required()]
-            members["args"] = _object(args, needed)
-        defs[kind.op] = {"description": summary(kind), **_object(members, list(members))}
+        needed = [name for name, field in kind.model_fields.items() if field.is_required()]
+        members["args"] = _object(args, needed)
+        needed = list(members) if args else ["@op"]
+        defs[kind.op] = {"description": summary(kind), **_object(members, needed)}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "Web Algebra program",

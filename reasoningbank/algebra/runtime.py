@@ -11,25 +11,25 @@ from typing import Any
 
 from rdflib import Graph
 
-from reasoningbank.algebra.evaluation import Limits, Method, Sent
+from reasoningbank.algebra.evaluation import Limits, Method, QueryRequest, Sent
 from reasoningbank.algebra.jsonld import PREFIXES, graph_from_quads
 from reasoningbank.algebra.terms import BlankNodes, from_oxigraph
 from reasoningbank.algebra.values import Row, Table
 from reasoningbank.algebra.web import (
     ACCEPT,
-    AddressMap,
     Credential,
-    NotSent,
     Record,
     Web,
     checked,
     graph_of,
+    moved,
     summary,
     tls_context,
     within,
 )
 from reasoningbank.algebra.writes import Journal, Unanswered, Write, Writer, body_of
 from reasoningbank.errors import BudgetError, EndpointError, QueryError, UsageError
+from reasoningbank.http import Unreachable
 from reasoningbank.sparql import (
     BooleanResult,
     EndpointConfig,
@@ -39,8 +39,7 @@ from reasoningbank.sparql import (
     TableResult,
 )
 
-#: Question, endpoint (or empty) and the variables that the query must project → query.
-Compose = Callable[[str, str, frozenset[str]], str]
+Compose = Callable[[QueryRequest], str]
 _BLOCK = 1_000
 _UNLIMITED = 2**31 - 2
 _STATUS_HINTS = {
@@ -125,7 +124,8 @@ class Runtime:
         self._compose = compose
         self._planned: list[Planned] = []
         self._lock = threading.Lock()
-        self._addresses = AddressMap(addresses or {})
+        given = (addresses or {}).items()
+        self._addresses = {checked(public): checked(real) for public, real in given}
         self._record = record or (lambda _: None)
         self._clients: dict[str, SPARQLClient] = {}
         self._web = Web(
@@ -175,7 +175,7 @@ class Runtime:
         headers = {"Accept": ACCEPT}
         try:
             reply = self._web.ask("GET", address, headers=headers, may_follow=self._check_read)
-        except NotSent as error:
+        except Unreachable as error:
             what, hint = str(error), "check the address and that its server is up"
             raise EndpointError(what, where=address, hint=hint, code="no-connection") from None
         status = reply.status
@@ -184,13 +184,14 @@ class Runtime:
             raise EndpointError(summary(reply), where=url, hint=hint, code="http", status=status)
         return graph_of(reply, self.limits.rows)
 
-    def send(self, method: Method, url: str, body: Graph | str) -> Sent:
+    def send(self, method: Method, url: str, body: Graph | str, *, only_new: bool = False) -> Sent:
         """Write a document: PUT creates or replaces it, POST adds to it, PATCH changes it.
 
         Args:
             method: The method.
             url: The document.
             body: A graph; for PATCH the text of a SPARQL Update.
+            only_new: Whether PUT fails if the document exists (``If-None-Match: *``).
 
         Raises:
             UsageError: If the run may not write there, or the method does not take the body.
@@ -206,7 +207,7 @@ class Runtime:
                 self._planned.append(Planned(method, url, text, allowed))
             return Sent(0, url)
         self._check_write(address)
-        return self._writer.send(method, url, address, body)
+        return self._writer.send(method, url, address, body, only_new)
 
     def select(self, endpoint: str, query: str) -> Table:
         """Return the rows of a SELECT, streamed from disk if there are many.
@@ -232,8 +233,8 @@ class Runtime:
         assert isinstance(result, BooleanResult)
         return result.value
 
-    def compose(self, question: str, endpoint: str, names: frozenset[str]) -> str:
-        """Return a query that answers a question and projects the names.
+    def compose(self, request: QueryRequest) -> str:
+        """Return a query that answers a question.
 
         Raises:
             UsageError: If the run has no model.
@@ -241,7 +242,7 @@ class Runtime:
         if self._compose is None:
             hint = "give the run a model, or write the query itself"
             raise UsageError("the run has no model to write a query", hint=hint, code="no-model")
-        return self._compose(question, endpoint, names)
+        return self._compose(request)
 
     def uuid(self, place: str) -> str:
         """Return a random UUID; a resumed run gets the same ones at the same places."""
@@ -295,8 +296,8 @@ class Runtime:
                     endpoint,
                     # Public endpoints know them too, so queries often do not declare them.
                     prefixes=PREFIXES,
-                    query_url=self._addresses.asked_at(endpoint),
-                    aliases=self._addresses.real,
+                    query_url=moved(self._addresses, endpoint),
+                    aliases=self._addresses,
                     services=self._allow_read,
                     max_rows=limits.rows or _UNLIMITED,
                     max_bytes=limits.result_bytes,

@@ -8,7 +8,10 @@ from typing import Any
 
 from reasoningbank.algebra.operation import Kind, kind_of, operations
 from reasoningbank.algebra.terms import ProgramError
+from reasoningbank.algebra.values import as_position
 from reasoningbank.corpus.prefixes import complete_prefixes
+from reasoningbank.sparql.terms import absolute
+from reasoningbank.sparql.tokens import Edit, apply_edits, tokenize
 
 
 def parse_program(text: str) -> Any:
@@ -85,9 +88,21 @@ def _declared(data: Any, known: Mapping[str, str]) -> Any:
 def _argument(wanted: Kind, value: Any, known: Mapping[str, str]) -> Any:
     if isinstance(value, str) and wanted.name == "Query":
         return complete_prefixes(value, known).text
+    if isinstance(value, str) and wanted.convert is as_position:
+        return _in_full(value, known)
     made = _declared(value, known)
     graphs = wanted.of is not None and wanted.of.reading == "graph" and isinstance(made, list)
     return _with_context(made, known) if graphs or wanted.reading == "graph" else made
+
+
+def _in_full(condition: str, known: Mapping[str, str]) -> str:
+    """Return a condition, which can declare no prefix, with the known ones written in full."""
+    edits = []
+    for token in tokenize(condition):
+        name = absolute(token.text, known) if token.kind == "name" else None
+        if name is not None:
+            edits.append(Edit(token.start, token.end, f"<{name}>"))
+    return apply_edits(condition, edits)
 
 
 def _with_context(data: Any, known: Mapping[str, str]) -> Any:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
 import pyoxigraph
@@ -69,6 +69,20 @@ def located(error: ReasoningBankError, path: str) -> ReasoningBankError:
     return error
 
 
+def located_at(
+    place: str, check: Callable[[Mapping[str, Any], Any], None]
+) -> Callable[[Mapping[str, Any], Any], None]:
+    """Return a check of arguments whose errors name the place of an argument."""
+
+    def checked(given: Mapping[str, Any], visible: Any) -> None:
+        try:
+            check(given, visible)
+        except ReasoningBankError as error:
+            raise located(error, place) from None
+
+    return checked
+
+
 def one_of(words: Sequence[str], limit: int = 12) -> str:
     """Return a short list of words for a message."""
     shown = ", ".join(words[:limit]) or "none"
@@ -112,8 +126,18 @@ def is_term_json(data: object) -> bool:
     return (
         isinstance(data, Mapping)
         and "value" in data
-        and data.get("type") in (*_MEMBERS, "triple")
+        and isinstance(kind := data.get("type"), str)
+        and kind in (*_MEMBERS, "triple")
         and not any(isinstance(key, str) and key.startswith("@") for key in data)
+    )
+
+
+def is_term_template(data: Any) -> bool:
+    """Return whether an object is a term one of whose members is an operation."""
+    return (
+        is_term_json(data)
+        and set(data) <= _MEMBERS.get(data["type"], set())
+        and any(isinstance(member, Mapping) and "@op" in member for member in data.values())
     )
 
 

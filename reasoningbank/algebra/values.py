@@ -256,6 +256,13 @@ def as_plain(value: Any) -> str:
     return str(as_text(value))
 
 
+def as_string(value: Any) -> Literal:
+    if isinstance(value, URIRef):
+        hint = "take its text with Str"
+        raise _mismatch("a string", value, hint)
+    return as_text(value)
+
+
 def as_uri(value: Any) -> URIRef:
     text = as_plain(value)
     if not is_absolute(text):
@@ -358,6 +365,12 @@ def as_position(value: Any) -> Literal:
     if isinstance(value, Literal) and value.datatype in (None, XSD.string, XSD.integer):
         return value
     raise _mismatch("a whole number or an expression", value)
+
+
+def as_flag(value: Any) -> bool:
+    if isinstance(value, Literal) and isinstance(value.value, bool):
+        return value.value
+    raise _mismatch("true or false", value)
 
 
 def as_workers(value: Any) -> int:

@@ -75,26 +75,8 @@ def within(bases: Iterable[str], url: str) -> str | None:
     return max((base for base in bases if inside(base, url)), key=len, default=None)
 
 
-@dataclass(frozen=True)
-class AddressMap:
-    """Public addresses and the real ones that requests are sent to."""
-
-    real: Mapping[str, str] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        clean = {checked(public): checked(real) for public, real in self.real.items()}
-        object.__setattr__(self, "real", clean)
-
-    def asked_at(self, url: str) -> str:
-        """Return the real address of a public one."""
-        return _moved(self.real, url)
-
-    def known_as(self, url: str) -> str:
-        """Return the public address of a real one."""
-        return _moved({real: public for public, real in self.real.items()}, url)
-
-
-def _moved(prefixes: Mapping[str, str], url: str) -> str:
+def moved(prefixes: Mapping[str, str], url: str) -> str:
+    """Return an address with the longest of the prefixes replaced by what it is mapped to."""
     base = within(prefixes, url)
     if base is None:
         return url
@@ -235,7 +217,17 @@ ACCEPT = (
     "application/n-triples, text/turtle;q=0.95, application/ld+json;q=0.8, "
     "application/rdf+xml;q=0.7, application/n-quads;q=0.6, application/trig;q=0.6"
 )
-_MISNAMED = {"application/x-turtle": RdfFormat.TURTLE, "application/json": RdfFormat.JSON_LD}
+#: Others, such as JSON and plain XML, hold no RDF, though a parser would find an empty graph there.
+_FORMATS = {
+    "application/n-triples": RdfFormat.N_TRIPLES,
+    "text/turtle": RdfFormat.TURTLE,
+    "application/x-turtle": RdfFormat.TURTLE,
+    "application/ld+json": RdfFormat.JSON_LD,
+    "application/rdf+xml": RdfFormat.RDF_XML,
+    "application/n-quads": RdfFormat.N_QUADS,
+    "application/trig": RdfFormat.TRIG,
+    "text/n3": RdfFormat.N3,
+}
 _MOST_REDIRECTS = 10
 _READING = ("GET", "HEAD")
 #: The request was not carried out, and may be later.
@@ -244,14 +236,6 @@ _LATER = frozenset({408, 425, 429, 503})
 _GATEWAY = frozenset({502, 504})
 
 Record = Callable[[Mapping[str, Any]], None]
-
-
-class Lost(Exception):  # noqa: N818 - an outcome, not a defect
-    """A request was sent, and it is unknown whether it was carried out."""
-
-
-class NotSent(Exception):  # noqa: N818
-    """A request was not sent: there is no connection."""
 
 
 def summary(reply: Reply) -> str:
@@ -264,7 +248,8 @@ class Web:
     """Sends the requests of one run and counts what they use; threads may share it."""
 
     limits: Limits
-    addresses: AddressMap
+    # Public prefix → the real one, which requests are sent to.
+    addresses: Mapping[str, str]
     credentials: tuple[Credential, ...]
     record: Record
     pause: Callable[[float], None]
@@ -295,7 +280,7 @@ class Web:
 
     def known_as(self, url: str) -> str:
         """Return the public address of a real one."""
-        return self.addresses.known_as(checked(url))
+        return moved({real: public for public, real in self.addresses.items()}, checked(url))
 
     def credential(self, url: str) -> Credential | None:
         """Return the credential for an address."""
@@ -321,11 +306,11 @@ class Web:
                     retries=self.limits.tries - 1,
                     until=until,
                     statuses=_LATER | _GATEWAY if reading else _LATER,
-                    repeat=(NotSent, Lost) if reading else NotSent,
+                    repeat=ExchangeError if reading else Unreachable,
                     pause=self.pause,
                 )
-            except Lost as lost:
-                if not reading:
+            except ExchangeError as lost:
+                if not reading or isinstance(lost, Unreachable):
                     raise
                 hint = "try again later"
                 raise EndpointError(f"{lost}", where=url, hint=hint, code="no-reply") from None
@@ -356,7 +341,7 @@ class Web:
         sent = {"User-Agent": USER_AGENT, "Accept-Encoding": "identity", **headers}
         sent |= {} if credential is None else credential.headers
         request = urllib.request.Request(
-            self.addresses.asked_at(url),
+            moved(self.addresses, url),
             data=None if method in _READING else body,
             headers=sent,
             method=method,
@@ -373,11 +358,11 @@ class Web:
             event |= {"status": reply.status, "bytes": len(reply.body)}
         except Unreachable as error:
             event["error"] = "no connection"
-            raise NotSent(f"no connection: {error}") from None
+            raise Unreachable(f"no connection: {error}") from None
         except ExchangeError as error:
             event["error"] = "no answer"
             what = f"no complete reply within {timeout:.3g} s"
-            raise Lost(f"{what}: {error}" if str(error) else what) from None
+            raise ExchangeError(f"{what}: {error}" if str(error) else what) from None
         finally:
             self.record({**event, "seconds": time.monotonic() - began})
         coding = (reply.headers.get("Content-Encoding") or "identity").lower()
@@ -394,7 +379,7 @@ class Web:
 def graph_of(reply: Reply, most: int | None = None) -> Graph:
     """Return the graph of a document, including the statements of its named graphs."""
     declared = reply.media_type
-    kind = _MISNAMED.get(declared) or (RdfFormat.from_media_type(declared) if declared else None)
+    kind = _FORMATS.get(declared)
 
     def bad(what: str, hint: str = "", code: str = "bad-rdf") -> EndpointError:
         return EndpointError(what, where=reply.url, hint=hint, code=code)

@@ -9,6 +9,7 @@ unanswered. A resumed run repeats no write that was done.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import random
@@ -16,7 +17,7 @@ import sqlite3
 import threading
 import uuid
 from collections import Counter, defaultdict, deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -28,7 +29,7 @@ from rdflib.term import Node
 
 from reasoningbank.algebra.evaluation import Method, Sent
 from reasoningbank.algebra.terms import to_oxigraph
-from reasoningbank.algebra.web import ACCEPT, Lost, NotSent, Web, graph_of, summary
+from reasoningbank.algebra.web import ACCEPT, Web, graph_of, summary
 from reasoningbank.errors import (
     BudgetError,
     EndpointError,
@@ -36,7 +37,8 @@ from reasoningbank.errors import (
     RecordError,
     UsageError,
 )
-from reasoningbank.http import Reply
+from reasoningbank.http import ExchangeError, Reply, Unreachable
+from reasoningbank.ldp.exchange import fingerprint
 
 State = Literal["done", "refused", "not sent", "unanswered"]
 _FORMAT = "reasoningbank algebra journal 2"
@@ -235,8 +237,9 @@ UPDATE = "application/sparql-update"
 _CHANGED_MEANWHILE = 412
 #: It is unclear whether the request was carried out before it failed.
 _UNCLEAR = frozenset({500, 502, 504})
+#: The condition that there is no document yet.
+_ABSENT = {"If-None-Match": "*"}
 _LOCKS = 64
-_ROUNDS = 16
 
 
 def written(graph: Graph) -> bytes:
@@ -259,50 +262,27 @@ def body_of(method: Method, body: Graph | str, url: str) -> bytes:
 def digest(body: bytes) -> str:
     """Return an identifier of a graph that does not depend on its blank node labels."""
     if b"_:" in body:
-        try:
+        with contextlib.suppress(SyntaxError):
             quads = pyoxigraph.parse(body, pyoxigraph.RdfFormat.N_TRIPLES)
-            triples = [quad.triple for quad in quads]
-        except SyntaxError:
-            return _hash(body)
-        colours = _colours(triples)
-        lines = (" ".join(colours.get(part, str(part)) for part in triple) for triple in triples)
-        body = "\n".join(sorted(lines)).encode()
-    return _hash(body)
-
-
-def _colours(triples: Sequence[pyoxigraph.Triple]) -> dict[object, str]:
-    around: defaultdict[object, list[tuple[str, str, object]]] = defaultdict(list)
-    for subject, predicate, object_ in triples:
-        if isinstance(subject, pyoxigraph.BlankNode):
-            around[subject].append((">", str(predicate), object_))
-        if isinstance(object_, pyoxigraph.BlankNode):
-            around[object_].append(("<", str(predicate), subject))
-    colours: dict[object, str] = dict.fromkeys(around, "_:")
-    for _ in range(_ROUNDS):
-        before = len(set(colours.values()))
-        coloured = {}
-        for node, links in around.items():
-            seen = sorted((way, name, colours.get(end, str(end))) for way, name, end in links)
-            coloured[node] = f"_:{_hash(repr(seen).encode())}"
-        colours = coloured
-        if len(set(colours.values())) == before:
-            break
-    return colours
-
-
-def _hash(text: bytes) -> str:
-    return hashlib.sha256(text).hexdigest()
+            return fingerprint([quad.triple for quad in quads])
+    return hashlib.sha256(body).hexdigest()
 
 
 @dataclass(frozen=True)
 class _Order:
-    """A write to be done; `graph` is None for an update."""
+    """A write to be done; `graph` is None for an update, `only_new` says not to replace."""
 
     method: Method
     url: str
     address: str
     body: bytes
     graph: Graph | None
+    only_new: bool = False
+
+    @property
+    def repeatable(self) -> bool:
+        """Whether it may be sent again without a look at the document."""
+        return self.method == "PUT" and not self.only_new
 
     def failure(self, state: State, why: str) -> EndpointError:
         """Return the error of a write that was not done, or may not have been."""
@@ -329,17 +309,19 @@ class Writer:
         default_factory=lambda: [threading.Lock() for _ in range(_LOCKS)]
     )
 
-    def send(self, method: Method, url: str, address: str, body: Graph | str) -> Sent:
+    def send(
+        self, method: Method, url: str, address: str, body: Graph | str, only_new: bool
+    ) -> Sent:
         """Write a document, unless an earlier run that this one resumes has done it."""
         graph = None if isinstance(body, str) else body
-        order = _Order(method, url, address, body_of(method, body, url), graph)
+        order = _Order(method, url, address, body_of(method, body, url), graph, only_new)
         with self.locks[hash(address) % _LOCKS]:
             earlier = self.journal.earlier(method, address, digest(order.body))
             if earlier is None:
                 return self._sent(order, None)
             if earlier.state == "done":
                 return Sent(earlier.status, earlier.at or url)
-            repeated = method == "PUT" or self.unanswered == "again"
+            repeated = order.repeatable or self.unanswered == "again"
             decided = self.unanswered == "done"
             if repeated or not (decided or self._was_done(order, earlier.condition)):
                 return self._sent(order, earlier)
@@ -352,6 +334,9 @@ class Writer:
             write = self.journal.again(earlier, condition)
         else:
             write = self.journal.begin(order.method, order.address, digest(order.body), condition)
+        if order.only_new and condition != _ABSENT:
+            # Not left to the server, which need not know conditions.
+            raise self._refused(order, write, "the document exists", _CHANGED_MEANWHILE)
         kind = UPDATE if order.graph is None else TURTLE
         lost = ""
         for attempt in range(1, self.web.limits.tries + 1):
@@ -365,27 +350,27 @@ class Writer:
                     may_follow=self.may_write,
                 )
                 changed = reply.status == _CHANGED_MEANWHILE and bool(condition)
-                if changed and not lost and not last:
+                if changed and not lost and not last and not order.only_new:
                     # Someone else changed it since its ETag was read; this write was not done.
                     condition = self._condition(order)
                     write = self.journal.again(write, condition)
                     continue
-            except Lost as error:
-                lost = str(error)
-            except (NotSent, BudgetError, EndpointError, UsageError) as error:
+            except (Unreachable, BudgetError, EndpointError, UsageError) as error:
                 # An earlier attempt may still be carried out.
                 state: State = "unanswered" if lost else "not sent"
                 self.journal.end(write, state, why=lost or str(error))
                 if isinstance(error, BudgetError):
                     raise
                 raise order.failure(state, f"{error}") from error
+            except ExchangeError as error:
+                lost = str(error)
             else:
                 # After a lost reply, the lost request itself may have changed it.
                 if reply.status not in _UNCLEAR and not (changed and lost):
                     return self._ended(order, write, reply)
                 lost = summary(reply)
             done, why = False, lost
-            if order.method != "PUT":
+            if not order.repeatable:
                 try:
                     done = self._was_done(order, condition)
                 except EndpointError as error:
@@ -412,8 +397,11 @@ class Writer:
         what = summary(reply)
         if 300 <= reply.status < 400:
             what = f"HTTP {reply.status} redirects to {reply.headers.get('Location', 'nowhere')}"
-        self.journal.end(write, "refused", status=reply.status, why=what)
-        raise order.failure("refused", what)
+        raise self._refused(order, write, what, reply.status)
+
+    def _refused(self, order: _Order, write: Write, why: str, status: int) -> EndpointError:
+        self.journal.end(write, "refused", status=status, why=why)
+        return order.failure("refused", why)
 
     def _was_done(self, order: _Order, condition: Mapping[str, str]) -> bool:
         """Compare the document with its state before a write."""
@@ -422,7 +410,7 @@ class Writer:
                 return False
             if order.graph is not None and self._holds(order, order.graph):
                 return True
-        except (Lost, NotSent, ReasoningBankError) as error:
+        except (ExchangeError, ReasoningBankError) as error:
             what = f"the document cannot be read: {error}"
             raise EndpointError(what, where=order.url, code="write-unknown") from None
         what = f"the document does not show whether an earlier {order.method} was done"
@@ -431,15 +419,15 @@ class Writer:
 
     def _condition(self, order: _Order) -> dict[str, str]:
         """Return the condition that the document is in its present state; empty if unsupported."""
-        if order.method == "PUT":
+        if order.repeatable:
             return {}
         # The server compares the condition with the document, in any format.
         try:
             reply = self.web.ask("HEAD", order.address, headers={"Accept": ACCEPT})
-        except NotSent as error:
+        except Unreachable as error:
             raise EndpointError(f"{error}", where=order.url, code="no-connection") from None
         if reply.status in (404, 410):
-            return {"If-None-Match": "*"}
+            return _ABSENT
         tag = reply.headers.get("ETag", "")
         good = 200 <= reply.status < 300 and tag and not tag.startswith("W/")
         return {"If-Match": tag} if good else {}

@@ -110,7 +110,7 @@ class ArmComparison:
             parts.append(f"{counted(self.defective, 'task')} with a defective gold query left out")
         if any(self.errors):
             parts.append(
-                f"{counted(sum(self.errors), 'infrastructure error')}, so at worst "
+                f"{counted(sum(self.errors), 'unjudged trial')}, so at worst "
                 f"{_signed(self.worst_case)} and at best {_signed(self.best_case)}"
             )
         return "; ".join(parts)

@@ -35,7 +35,7 @@ Row = dict[str, Any]
 #: Key of a Parquet file's metadata that holds the manifests, by run, as JSON.
 MANIFESTS = b"reasoningbank.manifests"
 
-#: Possible outcomes of a trial, best first; the last two are not judged.
+#: Possible outcomes of a trial, best first; the last three are not judged.
 OUTCOMES = (
     "right",
     "partly right",
@@ -46,6 +46,7 @@ OUTCOMES = (
     "no query",
     "gold defect",
     "infrastructure error",
+    "bug",
 )
 
 _TIME = "datetime64[us, UTC]"
@@ -324,7 +325,7 @@ def _trial(record: TrialRecord, arm: Mapping[str, Any], judged: bool) -> Row:
     scores = verdict if judged else {}
     status = str(verdict.get("status", "judged"))
     if record.verdict is None:
-        outcome = "infrastructure error"
+        outcome = "bug" if record.status == "bug" else "infrastructure error"
     elif status != "judged":
         outcome = status.replace("_", " ")
     elif record.strict:

@@ -24,7 +24,7 @@ R = TypeVar("R")
 #: What the columns of a table show of a row, by header.
 Columns = Mapping[str, Callable[[R], Any]]
 
-STATUSES = ("submitted", "fallback", "exhausted", "refused", "error")
+STATUSES = ("submitted", "fallback", "exhausted", "refused", "error", "bug")
 
 #: Headers of the columns that `agreement_cells` fills.
 AGREEMENT = ("n", "both yes", "only judge", "only execution", "both no", "precision", "recall",

@@ -11,7 +11,7 @@ import sys
 import tempfile
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -21,16 +21,15 @@ from typer import Argument, Option
 from reasoningbank.agents import Budget, Episode, Meter
 from reasoningbank.agents.algebra import (
     ProgramDraft,
-    Stage,
     Writing,
     composer,
-    open_stage,
     shown_programs,
 )
 from reasoningbank.algebra import (
     Limits,
     Program,
     ProgramError,
+    QueryRequest,
     Runtime,
     Value,
     from_json,
@@ -49,6 +48,7 @@ from reasoningbank.algebra.reference import (
     summary,
 )
 from reasoningbank.algebra.source import parse_program
+from reasoningbank.algebra.stage import Stage, open_stage
 from reasoningbank.algebra.terms import scalar
 from reasoningbank.algebra.web import credentials_from
 from reasoningbank.cli.options import (
@@ -140,7 +140,7 @@ def ask(
             except OSError as error:
                 what = f"cannot write ({error.strerror})"
                 raise UsageError(what, where=str(save), code="cannot-write") from None
-        program = read_program(draft.program)
+        program = read_program(draft.program, prefixes=stage.endpoint.prefixes)
         settings: dict[str, Any] = {
             "allow_write": allow_write or (),
             "addresses": {**stage.addresses, **addresses},
@@ -187,7 +187,7 @@ def run(
     warnings.filterwarnings("ignore", module=r"rdflib\.")
     data, text = _read(file)
     given = dict(_variable(one) for one in variables or [])
-    program = read_program(data, given)
+    program = read_program(data, given, _prefixes(pack))
     # Check everything before an endpoint or a model is opened.
     addresses = addresses_of(address)
     loaded = credentials_from(credentials) if credentials else ()
@@ -213,23 +213,33 @@ def run(
 
 
 @app.command()
-def validate(file: File, variables: Variables = None, as_json: AsJson = False) -> None:
+def validate(
+    file: File,
+    variables: Variables = None,
+    as_json: AsJson = False,
+    pack: Annotated[str | None, Option(help="A pack whose prefixes it need not declare.")] = None,
+) -> None:
     """Check a program without running it; report every mistake with its JSON path.
 
     Example: reasoningbank algebra validate cities.json
     """
     data, _ = _read(file)
-    names = dict(_variable(one) for one in variables or [])
-    wrong = mistakes(data, names)
+    names, prefixes = dict(_variable(one) for one in variables or []), _prefixes(pack)
+    wrong = mistakes(data, names, prefixes)
     if as_json:
-        print_json([{"path": one.where, "what": one.what, "hint": one.hint} for one in wrong])
+        print_json(
+            [
+                {"path": one.where, "code": one.code, "what": one.what, "hint": one.hint}
+                for one in wrong
+            ]
+        )
     else:
         for one in wrong:
             notice(str(one))
     if wrong:
         raise typer.Exit(1)
     if not as_json:
-        program = read_program(data, names)
+        program = read_program(data, names, prefixes)
         does = "writes" if program.writes else "only reads"
         say(f"valid: {len(program.calls)} operations, {does}")
 
@@ -286,6 +296,10 @@ def _read(file: str) -> tuple[Any, str]:
     return parse_program(text), text
 
 
+def _prefixes(pack: str | None) -> Mapping[str, str]:
+    return load_pack(pack).prefixes if pack else {}
+
+
 def _variable(text: str) -> tuple[str, Value]:
     name, value = pair_of("--var", text)
     plain = name.removeprefix("$").removesuffix(":")
@@ -332,17 +346,17 @@ class Author:
             pack=own.pack if own else None,
         )
 
-    def compose(self, question: str, endpoint: str, names: frozenset[str]) -> str:
+    def compose(self, request: QueryRequest) -> str:
         """Return a query for a question of a program; see `algebra.Runtime`."""
         own = self.stage.endpoint if self.stage else None
-        if own is not None and (not endpoint or own.is_at(endpoint)):
+        if own is not None and (not request.endpoint or own.is_at(request.endpoint)):
             about = own
-        elif endpoint:
-            about = EndpointConfig(endpoint)
+        elif request.endpoint:
+            about = EndpointConfig(request.endpoint)
         else:
             hint = "put the SPARQLString into an operation with an endpoint, or give --pack"
             raise UsageError("no endpoint is known for the question", hint=hint)
-        return composer(self.episode(question, about))(question, endpoint, names)
+        return composer(self.episode(request.question, about))(request)
 
 
 @contextlib.contextmanager
@@ -458,8 +472,5 @@ def _result(program: Program, runtime: Runtime, given: Mapping[str, Value]) -> I
         return
     yield '{"result": '
     yield from chunks
-    writes = [
-        {"method": one.method, "url": one.url, "allowed": one.allowed, "body": one.body}
-        for one in runtime.planned
-    ]
+    writes = [asdict(one) for one in runtime.planned]
     yield f',\n"writes": {json.dumps(writes, ensure_ascii=False)}}}'

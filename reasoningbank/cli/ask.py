@@ -14,6 +14,7 @@ from reasoningbank.cli.output import (
     notice,
     print_json,
     print_query,
+    print_table,
     progress_console,
     say,
     seconds,
@@ -24,7 +25,7 @@ from reasoningbank.lm import parse_name
 from reasoningbank.nl2sparql.confidence import Confidence, confidence_in
 from reasoningbank.nl2sparql.graph.build import mermaid_picture, save_picture
 from reasoningbank.nl2sparql.graph.state import GraphSettings
-from reasoningbank.trajectory import Event, Usage
+from reasoningbank.trajectory import Event
 
 #: Characters of a turn's output that are shown; the agent sees no more either.
 MOST_OUTPUT = 1_500
@@ -58,17 +59,13 @@ def ask(
     attempt, usage = result.attempt, result.attempt.usage
     trust = confidence_in(attempt.trajectory)
     if as_json:
-        data: dict[str, Any] = {
-            "sparql": attempt.sparql,
-            "status": attempt.status,
-            "rows": result.rows,
-            "note": result.note,
-            "turns": usage.iterations,
-            "memory": list(result.memory),
-        }
+        data: dict[str, Any] = {"sparql": attempt.sparql, "status": attempt.status}
+        data |= {"rows": result.rows, "note": result.note, "turns": usage.iterations}
+        data |= {"memory": list(result.memory)}
         for name in ("tool_calls", "seconds", "tokens", "dollars"):
             data[name] = getattr(usage, name)
-        for name in ("confidence", "calibrated", "explanation"):
+        data["confidence"] = trust.confidence if trust and trust.calibrated else None
+        for name in ("calibrated", "explanation"):
             data[name] = getattr(trust, name, None)
         print_json(data)
     if attempt.sparql is None:
@@ -80,15 +77,19 @@ def ask(
     if as_json:
         return
     print_query(attempt.sparql)
-    for row in result.rows:
-        say(row)
+    headers = list(dict.fromkeys(name for row in result.rows for name in row))
+    if headers:
+        print_table(headers, [[row.get(name, "") for name in headers] for row in result.rows])
     say(result.note or f"{len(result.rows)} rows")
+    price = "no known price" if usage.unpriced else f"${usage.dollars or 0:.4f}"
+    price = "free" if parse_name(lm).is_local else price
     if trust is not None:
         say(trust.explanation)
-        say(confidence_line(trust))
+    if line := confidence_line(trust):
+        say(line)
     say(
         f"{attempt.status} · {usage.iterations} turns · {usage.tool_calls} tool calls · "
-        f"{usage.tokens} tokens · {seconds(usage.seconds)} · {_price(lm, usage)}"
+        f"{usage.tokens} tokens · {seconds(usage.seconds)} · {price}"
     )
 
 
@@ -112,21 +113,14 @@ def agent_viz(
     notice(f"wrote {output}")
 
 
-def _price(lm: str, usage: Usage) -> str:
-    if parse_name(lm).is_local:
-        return "free"
-    return "no known price" if usage.unpriced else f"${usage.dollars or 0:.4f}"
-
-
-def confidence_line(found: Confidence) -> str:
-    """Return a confidence in words.
+def confidence_line(found: Confidence | None) -> str:
+    """Return a measured confidence in words; empty if there is none.
 
     Examples:
-        >>> confidence_line(Confidence(0.8, 0.8, False, ""))
-        'confidence 0.80 (not calibrated)'
+        >>> confidence_line(Confidence(0.8, 0.6, True, ""))
+        'confidence 0.60 (measured)'
     """
-    measured = "measured" if found.calibrated else "not calibrated"
-    return f"confidence {found.confidence:.2f} ({measured})"
+    return f"confidence {found.confidence:.2f} (measured)" if found and found.calibrated else ""
 
 
 # -- steps of an attempt, shown as each completes ------------------------------------------
@@ -228,5 +222,5 @@ _DESCRIBE: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "execute": lambda found: found["execution_error"] or f"{found['result_count']} rows",
     "verify": lambda found: "; ".join(found["validation_errors"]) or "sound",
     "explore": _explored,
-    "output": lambda found: f"confidence {found['confidence']:.2f}",
+    "output": lambda found: f"confidence {found['confidence']:.2f}" if found["calibrated"] else "",
 }

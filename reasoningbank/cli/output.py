@@ -8,6 +8,7 @@ import math
 import re
 import signal
 import threading
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,7 @@ from rich.text import Text
 if TYPE_CHECKING:
     from reasoningbank.analysis.tables import TextTable
     from reasoningbank.experiment import Progress as RunProgress
+    from reasoningbank.experiment import TrialRecord
 
 
 _BREAKS = re.compile(r"[\t\r\n]+")
@@ -76,7 +78,10 @@ def show(table: TextTable) -> None:
 def print_query(text: str, to: Console = console, language: str = "sparql") -> None:
     """Print a query or code, highlighted on a terminal; `language` is Pygments' name of it."""
     if to.is_terminal:
-        to.print(Syntax(text, language, background_color="default", word_wrap=True))
+        # Lines stay whole: what is copied from the terminal must be what was printed.
+        shown = Syntax(text, language, background_color="default").highlight(text)
+        shown.rstrip()
+        to.print(shown, soft_wrap=True)
     else:
         say(text, to)
 
@@ -124,34 +129,38 @@ class TimeLeft:
         self._measured: dict[str, list[float]] = {arm: [] for arm in todo}
         self._at = 0.0
 
+    def began(self, seconds: float) -> None:
+        """Note that a trial began; the time before the first one is not a trial's."""
+        if not any(self._measured.values()):
+            self._at = seconds
+
     def finished(self, arm: str, seconds: float) -> None:
         """Note that a trial of an arm ended, `seconds` after the run began."""
         self._measured.setdefault(arm, []).append(seconds - self._at)
         self._at = seconds
 
-    def seconds(self) -> float | None:
-        """Return the seconds left; None before anything is known."""
+    def __str__(self) -> str:
+        """The time left; a lower bound while nothing is known of an arm that is still to run."""
         known = [arm for arm, times in self._measured.items() if times and arm in self._expected]
         spent = sum(sum(self._measured[arm]) for arm in known)
         foreseen = sum(self._expected[arm] * len(self._measured[arm]) for arm in known)
         # How much slower this machine is than the one of the past runs.
         pace = spent / foreseen if foreseen else 1.0
-        times = [time for measured in self._measured.values() for time in measured]
-        total = 0.0
+        total, unknown = 0.0, []
         for arm, todo in self._todo.items():
             mine = self._measured[arm]
-            if len(mine) >= todo:
+            if todo <= len(mine):
                 continue
             if mine:
-                each = sum(mine) / len(mine)
+                total += sum(mine) / len(mine) * (todo - len(mine))
             elif arm in self._expected:
-                each = self._expected[arm] * pace
-            elif times:
-                each = sum(times) / len(times)
+                total += self._expected[arm] * pace * todo
             else:
-                return None
-            total += each * (todo - len(mine))
-        return total
+                # An arm says nothing of the time of another one.
+                unknown.append(arm)
+        if unknown:
+            return f"at least {seconds(total)} left, without {', '.join(unknown)}"
+        return f"about {seconds(total)} left"
 
 
 def follow_run(bar: Progress, left: TimeLeft) -> Callable[[RunProgress], None]:
@@ -160,29 +169,39 @@ def follow_run(bar: Progress, left: TimeLeft) -> Callable[[RunProgress], None]:
     The rate is that of the trial's own arm: arms are not compared along the way.
     """
     row = bar.add_task("starting", total=None, summary="")
-    right: dict[str, list[bool]] = {}
+    judged: dict[str, list[bool]] = defaultdict(list)
 
     def follow(now: RunProgress) -> None:
-        arm, phase, record = now.key.arm, "", now.record
+        record, arm = now.record, now.key.arm
         if record is not None:
-            if record.verdict is not None:
-                right.setdefault(arm, []).append(record.strict)
-            left.finished(arm, now.seconds)
-            phase = " practice" if record.step is not None else ""
-        own = right.get(arm)
-        rate = f"{arm} {sum(own)}/{len(own)} right" if own else ""
-        estimate = left.seconds()
-        eta = f"about {seconds(estimate)} left" if estimate is not None and now.fresh else ""
+            arm += " practice" if record.step is not None else ""
+            if outcome_of(record) in ("right", "wrong"):
+                judged[arm].append(record.strict)
+            left.finished(now.key.arm, now.seconds)
+        else:
+            left.began(now.seconds)
+        mine = judged[arm]
+        # Rates of different arms are not added up.
+        rate = f"{arm} {sum(mine)} of {len(mine)} right" if mine else ""
+        eta = str(left) if now.fresh else ""
         summary = " · ".join(part for part in (rate, seconds(now.seconds), eta) if part)
-        label = f"{arm}{phase} · {now.key.task}"
+        label = f"{arm} · {now.key.task}"
         bar.update(row, description=label, total=now.total, completed=now.done, summary=summary)
         if not progress_console.is_terminal and record is not None:
-            ended = "" if record.status == "submitted" else f" ({record.status})"
-            outcome = "right" if record.strict else f"wrong{ended}"
-            outcome = "infrastructure error" if record.verdict is None else outcome
+            how = f" ({record.status})" if record.status in ("fallback", "exhausted") else ""
+            outcome = outcome_of(record) + how
             notice(f"[{now.done}/{now.total}] {label}: {outcome} · {summary}")
 
     return follow
+
+
+def outcome_of(record: TrialRecord) -> str:
+    """Return whether a trial is right or wrong, or why it does not count."""
+    if record.verdict is None:
+        return str(record.status)
+    if record.verdict.get("status") == "gold_defect":
+        return "gold defect"
+    return "right" if record.strict else "wrong"
 
 
 def stop_event() -> threading.Event:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import webbrowser
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict
@@ -44,7 +45,6 @@ from reasoningbank.experiment import (
 )
 from reasoningbank.experiment.config import seeds_of
 from reasoningbank.experiment.estimate import estimate_run
-from reasoningbank.experiment.records import streams_of
 from reasoningbank.experiment.state import check_free
 from reasoningbank.experiment.storage import write_atomically
 from reasoningbank.experiment.tracing import mlflow_tracer
@@ -92,6 +92,8 @@ def run(
     folder = RunFolder(out if out is not None else Path("runs") / f"{loaded.name}{model}")
     if dry_run:
         plan = plan_run(loaded, limit=limit, only=only or (), tasks=task or ())
+        for finding in plan.denied:
+            notice(str(finding))
         print_estimate(estimate_run(loaded, folder, plan.jobs), as_json=as_json)
         return
     _run(loaded, folder, mlflow, as_json, limit=limit, only=only or (), tasks=task or ())
@@ -144,13 +146,12 @@ def status(folder: RunPath, as_json: AsJson = False) -> None:
     run_folder = RunFolder(folder)
     manifest = run_folder.require_manifest()
     state = read_state(run_folder)
-    streams = streams_of(run_folder.path, manifest)
-    state_json = asdict(state) if state else None
-    extra = {"state": state_json, "streams": [one._asdict() for one in streams]}
+    streams = _streams(run_folder, manifest)
+    extra = {"state": asdict(state) if state else None, "streams": streams}
     summary = _report(run_folder, as_json, extra)
     if not as_json:
-        for arm, permutation, taken, total in streams:
-            say(f"stream {arm}.{permutation}: {taken} of {total} steps")
+        for one in streams:
+            say("stream {arm}.{order}: {taken} of {total} steps".format_map(one))
         if state is not None:
             say(_state_line(state))
     _exit_if_leaked(summary)
@@ -284,6 +285,25 @@ def export_to_parquet(
 @export.callback()
 def _export() -> None:
     """Write a run for other tools."""
+
+
+def _streams(folder: RunFolder, manifest: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the progress of each stream of a run, including streams that have not begun."""
+    experiment = parse_experiment(manifest["experiment"], where=str(folder.path))
+    total = len(manifest.get("stream") or ())
+    return [
+        {
+            "arm": arm.name,
+            "order": order,
+            "taken": len(
+                folder.storage.names(rf"learning/{re.escape(arm.name)}\.{order}/\d+\.json")
+            ),
+            "total": total,
+        }
+        for arm in experiment.arms
+        if arm.learns
+        for order in seeds_of(experiment, arm)
+    ]
 
 
 def _name_damaged(paths: Iterable[Path]) -> None:

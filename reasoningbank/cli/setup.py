@@ -103,11 +103,11 @@ def list_models(as_json: AsJson = False) -> None:
     Example: reasoningbank lm list
     """
     headers = ("name", "model", "licence", "megabytes", "state", "path")
-    rows = []
-    for stored in list_weights():
-        one = stored.weights
-        megabytes = round(one.size / 1e6)
-        rows.append((one.name, one.title, one.license, megabytes, stored.state, str(stored.path)))
+    rows = [
+        (one.name, one.title, one.license, round(one.size / 1e6), stored.state, str(stored.path))
+        for stored in list_weights()
+        for one in (stored.weights,)
+    ]
     print_rows(headers, rows, as_json)
 
 

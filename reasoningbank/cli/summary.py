@@ -127,8 +127,11 @@ def _leak_lines(summary: RunSummary) -> Iterator[str]:
 def _arm_lines(arm: ArmSummary) -> Iterator[str]:
     parts = []
     if arm.errors:
+        bugs = arm.statuses.get("bug", 0)
+        ends = (f"{arm.errors - bugs} infrastructure errors", f"{bugs} bugs")
+        named = " and ".join(one for one in ends if not one.startswith("0 "))
         parts.append(
-            f"{arm.errors} of {arm.trials} trials ended in infrastructure errors: "
+            f"{arm.errors} of {arm.trials} trials are not judged ({named}): "
             f"{arm.metric} would be {arm.worst_case:.2f} if they had failed and "
             f"{arm.best_case:.2f} if they had succeeded"
         )

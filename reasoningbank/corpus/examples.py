@@ -199,20 +199,9 @@ def task_id(raw: RawExample, file: str) -> str:
     return re.sub(r"[^\w.\-]+", "_", local_name(raw.resource)) or PurePosixPath(file).stem
 
 
-def draft_task(
-    raw: RawExample,
-    file: str,
-    pack: Pack,
-    targets: Mapping[str, str],
-    prefixes: Mapping[str, str],
-    language: str,
-    findings: list[Finding],
-) -> LoadedTask | None:
-    """Return an example's task, or None without a query or question; oddities go to `findings`."""
-    return _Draft(raw, file, findings).task(pack, targets, prefixes, language)
+class Draft:
+    """Turns an example into a task; oddities go to `findings`."""
 
-
-class _Draft:
     def __init__(self, raw: RawExample, file: str, findings: list[Finding]) -> None:
         self.raw = raw
         self.file = file
@@ -228,6 +217,7 @@ class _Draft:
     def task(
         self, pack: Pack, targets: Mapping[str, str], prefixes: Mapping[str, str], language: str
     ) -> LoadedTask | None:
+        """Return the task, or None without a query or question."""
         query = self._query()
         question = self._question(language)
         if query is None or question is None:
@@ -257,7 +247,8 @@ class _Draft:
             template=next(iter(texts(RB + "template")), ""),
             split=next(iter(texts(RB + "split")), ""),
         )
-        return task.deferred()
+        usable = (t for t in texts(SCHEMA + "target") if address_key(t))
+        return task.deferred(text, tuple(dict.fromkeys(usable)))
 
     def _query(self) -> tuple[QueryForm, str] | None:
         found = [

@@ -1,28 +1,26 @@
-"""What a query is made of, and how hard it is: read from its algebra, not from its length.
+"""What a query is made of, and how hard it is: read from its tree, not from its length.
 
-rdflib takes about 18 ms to parse a query, so results are cached by content hash. A query that
-rdflib rejects (an engine's extension, a broken example) is described from its keywords.
+A query that the tree does not read (an engine's extension, a broken example) is described from its
+keywords.
 """
 
 from __future__ import annotations
 
 import hashlib
-import json
+from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, Literal
-
-from rdflib.paths import AlternativePath, InvPath, MulPath, NegatedPath, Path, SequencePath
-from rdflib.plugins.sparql.parserutils import CompValue
+from itertools import pairwise
+from typing import Literal
 
 from reasoningbank.cache import DiskCache
 from reasoningbank.errors import QueryError
 from reasoningbank.sparql.query import parse_algebra
-from reasoningbank.sparql.shape import group_id, triples_of
-from reasoningbank.sparql.tokens import tokenize
-from reasoningbank.sparql.tree import TriplePattern, read_query
+from reasoningbank.sparql.shape import group_id
+from reasoningbank.sparql.tokens import Token, closing, tokenize
+from reasoningbank.sparql.tree import Group, QueryTree, TriplePattern, read_query
 
 Complexity = Literal["simple", "moderate", "complex"]
 
@@ -50,47 +48,13 @@ FEATURES: dict[str, float] = {
 SIMPLE_UP_TO = 4.0
 MODERATE_UP_TO = 6.5
 
-#: Part of the cache key: raised when this module's results change.
-VERSION = 2
+#: Part of the cache key: raised when templates change.
+VERSION = 3
 
-# rdflib leaves the insides of EXISTS and SERVICE as parse trees: both vocabularies occur.
-_FEATURE_OF_NODE = {
-    "LeftJoin": "optional",
-    "OptionalGraphPattern": "optional",
-    "Union": "union",
-    "Graph": "graph",
-    "GraphGraphPattern": "graph",
-    "ServiceGraphPattern": "service",
-    "Minus": "minus",
-    "MinusGraphPattern": "minus",
-    "Filter": "filter",
-    "Builtin_NOTEXISTS": "not-exists",
-    "AggregateJoin": "aggregate",
-    "SubSelect": "subquery",
-    "InlineData": "values",
-    "Bind": "bind",
-    "OrderBy": "order",
-    "Slice": "limit",
-    "Distinct": "distinct",
-}
-
-_FEATURE_OF_WORD = {
-    "OPTIONAL": "optional",
-    "UNION": "union",
-    "GRAPH": "graph",
-    "SERVICE": "service",
-    "MINUS": "minus",
-    "FILTER": "filter",
-    "VALUES": "values",
-    "BIND": "bind",
-    "COUNT": "aggregate",
-    "SUM": "aggregate",
-    "AVG": "aggregate",
-    "GROUP": "aggregate",
-    "ORDER": "order",
-    "LIMIT": "limit",
-    "DISTINCT": "distinct",
-}
+_AGGREGATES = ("COUNT", "SUM", "MIN", "MAX", "AVG", "SAMPLE", "GROUP_CONCAT")
+_FEATURE_OF_WORD = {name.upper(): name for name in FEATURES} | dict.fromkeys(
+    ("COUNT", "SUM", "AVG", "GROUP"), "aggregate"
+)
 
 
 @dataclass(frozen=True)
@@ -101,15 +65,15 @@ class QueryFeatures:
         patterns: Triple patterns, a path counted as its steps.
         features: The names in `FEATURES` that occur, in that order.
         score: Weighted sum of patterns and features, at least 0.
-        template: Hash of the query's shape: equal for queries that differ in constants only.
         parsed: False if the query was described from its keywords.
+        query: The query.
     """
 
     patterns: int
     features: tuple[str, ...]
     score: float
-    template: str
     parsed: bool = True
+    query: str = field(default="", repr=False)
 
     @property
     def complexity(self) -> Complexity:
@@ -117,6 +81,11 @@ class QueryFeatures:
         if self.score <= SIMPLE_UP_TO:
             return "simple"
         return "moderate" if self.score <= MODERATE_UP_TO else "complex"
+
+    @property
+    def template(self) -> str:
+        """Hash of the query's shape: equal for queries that differ in constants only."""
+        return query_template(self.query)
 
 
 @lru_cache(maxsize=8192)
@@ -134,113 +103,183 @@ def query_features(query: str) -> QueryFeatures:
         False
     """
     if not query.strip():
-        return QueryFeatures(0, (), 0.0, "")
+        return QueryFeatures(0, (), 0.0)
+    try:
+        counts = _of_tree(read_query(query))
+    except QueryError:
+        counts = _of_keywords(query)
+        parsed = False
+    else:
+        parsed = True
+    score = counts["pattern"] + sum(weight * counts[name] for name, weight in FEATURES.items())
+    present = tuple(name for name in FEATURES if counts[name])
+    return QueryFeatures(counts["pattern"], present, score, parsed, query)
+
+
+@lru_cache(maxsize=8192)
+def query_template(query: str) -> str:
+    """Return the hash of a query's shape; empty for empty text.
+
+    It is a hash of rdflib's algebra, on which the splits of corpora without groups depend. rdflib
+    takes about 9 ms for a query, so templates are cached by content hash.
+    """
+    if not query.strip():
+        return ""
     key = hashlib.sha256(f"{VERSION}\n{query}".encode()).hexdigest()
-    cache = DiskCache.of_user("query-features")
+    cache = DiskCache.of_user("query-templates")
     kept = cache.get([key]).get(key)
     if kept is not None:
-        stored = json.loads(kept)
-        return QueryFeatures(**{**stored, "features": tuple(stored["features"])})
-    found = _compute(query)
-    cache.put({key: json.dumps(asdict(found)).encode()})
+        return kept.decode()
+    try:
+        found = group_id(parse_algebra(query).algebra)
+    # rdflib raises pyparsing errors, plain Exception, AttributeError or RecursionError.
+    except Exception:
+        words = (t.kind if t.kind in ("string", "number") else t.text for t in tokenize(query))
+        found = "text-" + hashlib.sha256(" ".join(words).encode()).hexdigest()[:12]
+    cache.put({key: found.encode()})
     return found
 
 
-def _compute(query: str) -> QueryFeatures:
-    try:
-        algebra = parse_algebra(query).algebra
-    # rdflib raises pyparsing errors, plain Exception, AttributeError or RecursionError.
-    except Exception:
-        return _from_keywords(query)
+def _of_tree(tree: QueryTree) -> Counter[str]:
     counts: Counter[str] = Counter()
-    try:
-        for node in _nodes(algebra):
-            _count(node, counts)
-        template = group_id(algebra)
-    except RecursionError:
-        return _from_keywords(query)
-    return _scored(counts, template, parsed=True)
+    _count_level(tree.body, counts)
+    counts["not-exists"] += _not_exists(tree.body)
+    # The resources that a WHERE clause finds are described once each.
+    counts["distinct"] += tree.form == "DESCRIBE" and tree.where is not None
+    for group in tree.others:
+        _count_group(group, tree, counts, condition=True)
+    if tree.where is not None:
+        _count_group(tree.where, tree, counts, condition=False)
+    return counts
 
 
-def _scored(counts: Counter[str], template: str, *, parsed: bool) -> QueryFeatures:
-    patterns = counts["pattern"]
-    score = patterns + sum(weight * counts[name] for name, weight in FEATURES.items())
-    present = tuple(name for name in FEATURES if counts[name])
-    return QueryFeatures(patterns, present, score, template, parsed)
+def _count_group(
+    group: Group, tree: QueryTree, counts: Counter[str], *, condition: bool, remote: bool = False
+) -> None:
+    """Count what is in a group.
+
+    Its filters are one condition; those of an EXISTS, a `condition`, are part of it. `remote` means
+    inside SERVICE, where each filter counts and the modifiers of a subquery do not.
+    """
+    filters = 0
+    for clause in group.clauses:
+        if clause.kind == "triples":
+            for pattern in clause.patterns:
+                _count_path(pattern.predicate, counts)
+        elif clause.kind == "union":
+            counts["union"] += len(clause.groups) - 1
+        elif clause.kind == "filter":
+            filters += 1
+        elif clause.kind == "subselect":
+            counts["subquery"] += 1
+            if not remote:
+                begin = bisect_left(tree.body, clause.start, key=lambda token: token.start)
+                end = bisect_left(tree.body, clause.end, key=lambda token: token.start)
+                _count_level(tree.body[begin:end], counts)
+        else:
+            counts[clause.kind] += 1
+        for inner in clause.groups:
+            exists = clause.kind in ("filter", "bind")
+            beyond = remote or clause.kind == "service"
+            _count_group(inner, tree, counts, condition=exists, remote=beyond)
+    counts["filter"] += filters if remote else min(filters, not condition)
 
 
-def _nodes(part: Any) -> Iterator[CompValue]:
-    if isinstance(part, CompValue):
-        yield part
-        for key, value in part.items():
-            # Templates of DESCRIBE and CONSTRUCT do not make a query hard.
-            if key not in ("_vars", "template", "PV"):
-                yield from _nodes(value)
-    elif isinstance(part, (list, tuple)):
-        for item in part:
-            yield from _nodes(item)
+def _count_level(tokens: Sequence[Token], counts: Counter[str]) -> None:
+    """Count the modifiers and the computed columns of a query or subquery."""
+    depth = 0
+    level = []  # The tokens outside all braces.
+    for token in tokens:
+        depth += (token.text == "{") - (token.text == "}")
+        if depth == 0 and token.text != "}":
+            level.append(token)
+    words = {token.text.upper() for token in level if token.kind == "word"}
+    counts["aggregate"] += not words.isdisjoint(("GROUP", *_AGGREGATES))
+    counts["order"] += "ORDER" in words
+    counts["limit"] += not words.isdisjoint(("LIMIT", "OFFSET"))
+    counts["filter"] += "HAVING" in words
+    counts["distinct"] += len(level) > 1 and level[1].is_word("DISTINCT")
+    counts["values"] += "VALUES" in words
+    opened: list[int] = []
+    for at, token in enumerate(level):
+        if token.text == "(":
+            opened.append(at)
+        elif token.text == ")" and opened:
+            opened.pop()
+        elif token.is_word("AS") and opened:
+            column = level[opened[-1] + 1 : at]
+            aggregate = column[0].is_word(*_AGGREGATES) and closing(column, 1) == len(column)
+            counts["bind"] += not aggregate
 
 
-def _count(node: CompValue, counts: Counter[str]) -> None:
-    name = _FEATURE_OF_NODE.get(node.name)
-    if name:
-        counts[name] += 1
-    if node.name in ("BGP", "TriplesBlock"):
-        for _, predicate, _ in triples_of(node):
-            _count_path(predicate, counts)
-    # A filter may be a bare variable or constant, which has no name.
-    elif node.name == "LeftJoin" and getattr(node.expr, "name", "") != "TrueFilter":
-        counts["filter"] += 1
-    elif node.name == "ToMultiSet":
-        counts["values" if node.p.name == "values" else "subquery"] += 1
-    elif node.name == "GroupOrUnionGraphPattern" and len(node.graph) > 1:
-        counts["union"] += len(node.graph) - 1
-    elif node.name == "Extend" and not str(node.expr).startswith("__agg_"):
-        counts["bind"] += 1
-
-
-def _count_path(predicate: Any, counts: Counter[str]) -> None:
-    steps, recursive = _steps(predicate)
+def _count_path(predicate: str, counts: Counter[str]) -> None:
+    if predicate.startswith(("?", "$")):
+        counts["pattern"] += 1
+        return
+    steps, recursions, kind = _Path(tokenize(predicate)).read()
     counts["pattern"] += steps
-    counts["recursion"] += recursive
-    if isinstance(predicate, (SequencePath, MulPath, AlternativePath, NegatedPath)):
-        counts["path"] += 1
+    counts["recursion"] += recursions
+    counts["path"] += kind not in ("", "^")
 
 
-def _steps(path: Any) -> tuple[int, int]:
-    if not isinstance(path, Path):
-        return 1, 0
-    if isinstance(path, InvPath):
-        return _steps(path.arg)
-    if isinstance(path, MulPath):
-        steps, recursive = _steps(path.path)
-        return steps, recursive + 1
-    if not isinstance(path, (AlternativePath, SequencePath)):
-        return 1, 1
-    parts = [_steps(arg) for arg in path.args]
-    if isinstance(path, AlternativePath):
-        return max(s for s, _ in parts), sum(r for _, r in parts) + 1
-    return sum(s for s, _ in parts), sum(r for _, r in parts)
+class _Path:
+    """Reads a path: its steps, repeated steps and choices, and its outermost operator."""
+
+    def __init__(self, tokens: Sequence[Token]) -> None:
+        self._tokens = [token.text for token in tokens]
+        self._at = 0
+
+    def read(self) -> tuple[int, int, str]:
+        choices = [self._sequence()]
+        while self._took("|"):
+            choices.append(self._sequence())
+        if len(choices) == 1:
+            return choices[0]
+        return max(s for s, *_ in choices), sum(r for _, r, _ in choices) + 1, "|"
+
+    def _sequence(self) -> tuple[int, int, str]:
+        parts = [self._step()]
+        while self._took("/"):
+            parts.append(self._step())
+        if len(parts) == 1:
+            return parts[0]
+        return sum(s for s, *_ in parts), sum(r for _, r, _ in parts), "/"
+
+    def _step(self) -> tuple[int, int, str]:
+        if self._took("^"):
+            return *self._step()[:2], "^"
+        if self._took("!"):
+            self._step()
+            return 1, 1, "!"
+        if self._took("("):
+            found = self.read() if self._tokens[self._at] != ")" else (1, 0, "")
+            self._took(")")
+        else:
+            found = 1, 0, ""
+            self._at += 1
+        if self._took("*") or self._took("+") or self._took("?"):
+            return found[0], found[1] + 1, "*"
+        return found
+
+    def _took(self, text: str) -> bool:
+        taken = self._at < len(self._tokens) and self._tokens[self._at] == text
+        self._at += taken
+        return taken
 
 
-def _from_keywords(query: str) -> QueryFeatures:
+def _not_exists(tokens: Sequence[Token]) -> int:
+    return sum(a.is_word("NOT") and b.is_word("EXISTS") for a, b in pairwise(tokens))
+
+
+def _of_keywords(query: str) -> Counter[str]:
     tokens = tokenize(query)
-    counts: Counter[str] = Counter()
-    for before, token in zip([None, *tokens], tokens, strict=False):
-        if token.kind == "word":
-            name = _FEATURE_OF_WORD.get(token.text.upper())
-            if name:
-                counts[name] += 1
-            if token.is_word("EXISTS") and before and before.is_word("NOT"):
-                counts["not-exists"] += 1
-            if token.is_word("SELECT") and before and before.text == "{":
-                counts["subquery"] += 1
+    counts = Counter(_FEATURE_OF_WORD.get(t.text.upper(), "") for t in tokens if t.kind == "word")
+    counts["not-exists"] = _not_exists(tokens)
+    counts["subquery"] = sum(a.text == "{" and b.is_word("SELECT") for a, b in pairwise(tokens))
     counts["aggregate"] = min(counts["aggregate"], 1)
     # A rough count: a pattern ends at a period or a semicolon.
     counts["pattern"] = sum(t.text in (".", ";") for t in tokens) or 1
-    words = " ".join(t.kind if t.kind in ("string", "number") else t.text for t in tokens)
-    template = "text-" + hashlib.sha256(words.encode()).hexdigest()[:12]
-    return _scored(counts, template, parsed=False)
+    return counts
 
 
 def triple_patterns(query: str) -> list[TriplePattern]:

@@ -11,7 +11,7 @@ import contextlib
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, get_args
 
@@ -24,7 +24,7 @@ from pydantic import (
     ValidationInfo,
 )
 
-from reasoningbank.errors import UsageError
+from reasoningbank.errors import UsageError, unknown_key
 from reasoningbank.sparql import EndpointConfig, OxigraphServer
 
 _FILE = "pack.toml"
@@ -164,6 +164,8 @@ class Pack:
 
 
 _PACK = TypeAdapter(Pack)
+#: Keys for words that others use for them.
+_MEANT = {"license": "licence", "url": "endpoint", "queries": "examples", "namespaces": "prefixes"}
 
 
 def load_pack(name_or_path: str | Path) -> Pack:
@@ -376,5 +378,11 @@ def _read(root: Path, file: Path) -> Pack:
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(str(part) for part in first["loc"])
-        what = f"{place}: {first['msg']}"
+        said = first["msg"]
+        if first["type"] in ("unexpected_keyword_argument", "extra_forbidden"):
+            inside = {"federated": FederatedEndpoint, "documents": DocumentSpace}
+            table = inside.get(str(first["loc"][0]), Pack) if len(first["loc"]) > 1 else Pack
+            keys = {one.name for one in fields(table)} - {"key", "root"}
+            said = unknown_key(str(first["loc"][-1]), keys, _MEANT)
+        what = f"{place}: {said}"
         raise UsageError(what, where=str(file), code="bad-pack", field=place) from None

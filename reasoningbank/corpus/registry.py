@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
-from reasoningbank.corpus.examples import SCHEMA, read_example_file
 from reasoningbank.corpus.pack import Pack, known_packs, load_pack
 from reasoningbank.corpus.scopes import QueryScope, query_scopes
 from reasoningbank.corpus.shacl import load_corpus
+from reasoningbank.corpus.task import LoadedTask
 from reasoningbank.errors import QueryError
 from reasoningbank.sparql import address_key
 
@@ -114,14 +114,10 @@ class Registry:
         return next((e for e in self.endpoints if key and address_key(e.url) == key), None)
 
 
-@dataclass(frozen=True)
-class _Use:
-    """What one example reaches; addresses as written."""
+class _Use(NamedTuple):
+    """An example and its scopes; None if its query could not be parsed."""
 
-    id: str
-    question: str
-    targets: tuple[str, ...]
-    declared: tuple[str, ...]
+    task: LoadedTask
     scopes: tuple[QueryScope, ...] | None
 
 
@@ -149,7 +145,7 @@ def read_registry(pack: Pack, hidden: Collection[str] = ()) -> Registry:
         ('ontology/uniprot', 'UniProt')
     """
     unseen = frozenset(hidden)
-    uses = [use for use in _uses(pack) if use.id not in unseen]
+    uses = [use for use in _uses(pack) if use.task.id not in unseen]
     found: dict[str, _Counted] = defaultdict(_Counted)
     for use in uses:
         _count(use, found)
@@ -179,28 +175,13 @@ def _read_uses(
 ) -> tuple[_Use, ...]:
     # The stamp is an argument so that a changed folder is read again.
     pack = replace(load_pack(root), examples=examples)
-    written = _written_targets(pack, (path for path, *_ in stamp if path.suffix == ".ttl"))
     uses = []
     for task in load_corpus(pack).tasks:
-        targets = written.get((task.source_file, task.resource), ()) or (task.endpoint,)
         try:
-            scopes = query_scopes(task.expected_sparql)
+            uses.append(_Use(task, query_scopes(task.expected_sparql)))
         except QueryError:
-            scopes = None
-        uses.append(_Use(task.id, task.query, targets, task.federates_with, scopes))
+            uses.append(_Use(task, None))
     return tuple(uses)
-
-
-def _written_targets(pack: Pack, files: Iterable[Path]) -> dict[tuple[str, str], tuple[str, ...]]:
-    """Return all targets as written, by file and example; a task keeps one, in one spelling."""
-    written: dict[tuple[str, str], tuple[str, ...]] = {}
-    for path in files:
-        file = read_example_file(path, path.relative_to(pack.examples).as_posix())
-        for raw in file.examples:
-            if raw.resource:
-                usable = (t for t in raw.texts(SCHEMA + "target") if address_key(t))
-                written[file.path, raw.resource] = tuple(dict.fromkeys(usable))
-    return written
 
 
 def _count(use: _Use, found: dict[str, _Counted]) -> None:
@@ -210,12 +191,14 @@ def _count(use: _Use, found: dict[str, _Counted]) -> None:
             return None
         endpoint = found[key]
         endpoint.spellings[address] += 1
-        endpoint.ways[way].add(use.id)
-        endpoint.questions.setdefault(use.id, use.question)
+        endpoint.ways[way].add(use.task.id)
+        endpoint.questions.setdefault(use.task.id, use.task.query)
         return endpoint
 
-    own = [e for target in use.targets if (e := note(target, "target"))]
-    for address in use.declared:
+    own = [
+        e for target in use.task.targets or (use.task.endpoint,) if (e := note(target, "target"))
+    ]
+    for address in use.task.federates_with:
         note(address, "declared")
     for scope in use.scopes or ():
         asked = own
@@ -225,7 +208,7 @@ def _count(use: _Use, found: dict[str, _Counted]) -> None:
         for endpoint in asked:
             endpoint.prefixes.update(scope.prefixes)
             for graph in scope.graphs:
-                endpoint.graphs[graph].add(use.id)
+                endpoint.graphs[graph].add(use.task.id)
 
 
 def _of_pack(pack: Pack) -> dict[str, tuple[str, Identity]]:

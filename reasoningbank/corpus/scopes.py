@@ -6,12 +6,12 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import pairwise
+from itertools import cycle, pairwise
 from urllib.parse import urlsplit
 
 from reasoningbank.errors import QueryError
 from reasoningbank.sparql import address_key
-from reasoningbank.sparql.tokens import Token
+from reasoningbank.sparql.tokens import Token, closing
 from reasoningbank.sparql.tree import outline
 
 _UNREAD = "close its brackets, and name addresses and graphs as IRIs"
@@ -30,87 +30,66 @@ class QueryScope:
 def query_scopes(query: str) -> tuple[QueryScope, ...]:
     """Return the scopes of a query, that of the queried endpoint first."""
     shape = outline(query)
-    return _Walk(shape.body, shape.declared).scopes()
+    braces = [token.text for token in shape.body if token.text in ("{", "}")]
+    if braces.count("{") != braces.count("}"):
+        raise QueryError("a '{' is not closed, or a '}' closes nothing", hint=_UNREAD)
+    walk = _Walk(shape.body, shape.declared)
+    walk.read(shape.body, ("",))
+    return tuple(
+        QueryScope(name, tuple(walk.graphs[name]), tuple(walk.prefixes[name].items()))
+        for name in walk.seen
+    )
 
 
 class _Walk:
-    """Goes through the tokens and tracks the endpoints of every open brace."""
+    """Goes through the tokens, and from each SERVICE through those in its braces."""
 
     def __init__(self, tokens: Sequence[Token], declared: Mapping[str, str]) -> None:
-        self._tokens = tokens
         self._declared = declared
         self._constants = _constants(tokens, declared)
-        self._graphs: dict[str, dict[str, None]] = defaultdict(dict)
-        self._prefixes: dict[str, dict[str, str]] = defaultdict(dict)
-        self._seen: dict[str, None] = {"": None}
+        self.graphs: dict[str, dict[str, None]] = defaultdict(dict)
+        self.prefixes: dict[str, dict[str, str]] = defaultdict(dict)
+        self.seen: dict[str, None] = {"": None}
 
-    def scopes(self) -> tuple[QueryScope, ...]:
-        open_braces: list[tuple[str, ...]] = []
-        here: tuple[str, ...] = ("",)
-        entering: tuple[str, ...] | None = None
+    def read(self, tokens: Sequence[Token], here: tuple[str, ...]) -> None:
+        """Note what tokens name that the endpoints `here` answer."""
         at = 0
-        while at < len(self._tokens):
-            token = self._tokens[at]
-            if token.is_word("SERVICE"):
-                at, entering = self._service(at, here)
-                continue
-            if token.is_word("GRAPH", "FROM"):
-                at = self._graph(at, here)
-                continue
-            if token.text == "{":
-                open_braces.append(here)
-                here, entering = here if entering is None else entering, None
-            elif token.text == "}":
-                if not open_braces:
-                    raise QueryError("a '}' closes nothing", hint=_UNREAD)
-                here = open_braces.pop()
-            elif token.kind == "name":
+        while at < len(tokens):
+            token = tokens[at]
+            at += 1
+            if token.kind == "name":
                 self._used(token, here)
-            at += 1
-        if open_braces:
-            raise QueryError("a '{' is not closed", hint=_UNREAD)
-        return tuple(
-            QueryScope(name, tuple(self._graphs[name]), tuple(self._prefixes[name].items()))
-            for name in self._seen
-        )
-
-    def _service(self, at: int, here: tuple[str, ...]) -> tuple[int, tuple[str, ...]]:
-        at += 1
-        if at < len(self._tokens) and self._tokens[at].is_word("SILENT"):
-            at += 1
-        named = [iri for iri in self._iris(at) if _is_endpoint(iri)]
-        if at + 1 >= len(self._tokens) or self._tokens[at + 1].text != "{":
-            raise QueryError("SERVICE is not followed by an address and a '{'", hint=_UNREAD)
-        self._seen.update(dict.fromkeys(named))
-        variable = self._tokens[at].kind == "variable"
-        # The content of a SERVICE with an unknown variable belongs to no scope.
-        return at + 1, tuple(named) if named or variable else here
-
-    def _graph(self, at: int, here: tuple[str, ...]) -> int:
-        at += 1
-        if at < len(self._tokens) and self._tokens[at].is_word("NAMED"):
-            at += 1
-        for iri in self._iris(at):
-            for endpoint in here:
-                self._graphs[endpoint].setdefault(iri)
-        if at < len(self._tokens) and self._tokens[at].kind == "name":
-            self._used(self._tokens[at], here)
-        return at + 1
+            elif token.is_word("GRAPH", "FROM", "SERVICE"):
+                at += at < len(tokens) and tokens[at].is_word("NAMED", "SILENT")
+                named = self._iris(tokens[at : at + 1])
+                if not token.is_word("SERVICE"):
+                    for endpoint in here:
+                        self.graphs[endpoint].update(dict.fromkeys(named))
+                    continue
+                if at + 1 >= len(tokens) or tokens[at + 1].text != "{":
+                    what = "SERVICE is not followed by an address and a '{'"
+                    raise QueryError(what, hint=_UNREAD)
+                named = tuple(iri for iri in named if _is_endpoint(iri))
+                self.seen.update(dict.fromkeys(named))
+                # The content of a SERVICE with an unknown variable belongs to no scope.
+                there = named if named or tokens[at].kind == "variable" else here
+                end = closing(tokens, at + 1)
+                self.read(tokens[at + 2 : end - 1], there)
+                at = end
 
     def _used(self, token: Token, here: tuple[str, ...]) -> None:
         prefix = token.text.partition(":")[0]
         if prefix in self._declared:
             for endpoint in here:
-                self._prefixes[endpoint].setdefault(prefix, self._declared[prefix])
+                self.prefixes[endpoint].setdefault(prefix, self._declared[prefix])
 
-    def _iris(self, at: int) -> tuple[str, ...]:
-        token = self._tokens[at] if at < len(self._tokens) else None
-        if token is not None and token.kind == "variable":
-            return tuple(self._constants.get(token.text[1:], ()))
-        found = None if token is None else _iri(token, self._declared)
-        if found is None:
-            raise QueryError("SERVICE, GRAPH or FROM is not followed by an IRI", hint=_UNREAD)
-        return (found,)
+    def _iris(self, tokens: Sequence[Token]) -> tuple[str, ...]:
+        for token in tokens:
+            if token.kind == "variable":
+                return tuple(self._constants.get(token.text[1:], ()))
+            if (found := _iri(token, self._declared)) is not None:
+                return (found,)
+        raise QueryError("SERVICE, GRAPH or FROM is not followed by an IRI", hint=_UNREAD)
 
 
 def _is_endpoint(iri: str) -> bool:
@@ -130,37 +109,27 @@ def _constants(tokens: Sequence[Token], declared: Mapping[str, str]) -> dict[str
     """Return the IRIs that VALUES and BIND give each variable, in written order."""
     found: dict[str, dict[str, None]] = defaultdict(dict)
     for at, token in enumerate(tokens):
-        if token.is_word("VALUES"):
-            _of_values(tokens, at + 1, declared, found)
-        elif token.is_word("BIND") and len(tokens) > at + 4:
-            value, word, name = tokens[at + 2 : at + 5]
-            iri = _iri(value, declared)
-            if iri is not None and word.is_word("AS") and name.kind == "variable":
-                found[name.text[1:]].setdefault(iri)
+        if token.is_word("BIND"):
+            bound = tokens[at + 2 : at + 5]
+            iri = _iri(bound[0], declared) if len(bound) == 3 else None
+            if iri is not None and bound[1].is_word("AS"):
+                found[bound[2].text[1:]].setdefault(iri)
+        elif token.is_word("VALUES"):
+            begin = next((i for i in range(at, len(tokens)) if tokens[i].text == "{"), len(tokens))
+            names = [t.text[1:] for t in tokens[at:begin] if t.kind == "variable"]
+            if names and begin < len(tokens):
+                data = tokens[begin : closing(tokens, begin)]
+                for column, value in zip(cycle(names), _data(data), strict=False):
+                    if (iri := _iri(value, declared)) is not None:
+                        found[column].setdefault(iri)
     return found
 
 
-def _of_values(
-    tokens: Sequence[Token],
-    at: int,
-    declared: Mapping[str, str],
-    found: dict[str, dict[str, None]],
-) -> None:
-    names = []
-    while at < len(tokens) and tokens[at].text != "{":
-        names += [tokens[at].text[1:]] if tokens[at].kind == "variable" else []
-        at += 1
-    column = 0
-    for before, token in pairwise(tokens[at:]):
-        if token.text == "}":
-            return
-        if token.text == "(":
-            column = 0
-        elif before.text != "^^" and (
-            token.kind in ("iri", "name", "string", "number")
-            or token.is_word("UNDEF", "TRUE", "FALSE")
-        ):
-            iri = _iri(token, declared)
-            if iri is not None and names and column < len(names):
-                found[names[column]].setdefault(iri)
-            column = column + 1 if len(names) > 1 else 0
+def _data(tokens: Sequence[Token]) -> list[Token]:
+    """Return the terms of the data of VALUES, without datatypes and language tags."""
+    kinds = ("iri", "name", "string", "number")
+    return [
+        token
+        for before, token in pairwise(tokens)
+        if before.text != "^^" and (token.kind in kinds or token.is_word("UNDEF", "TRUE", "FALSE"))
+    ]

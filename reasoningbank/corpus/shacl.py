@@ -16,9 +16,9 @@ from pathlib import Path, PurePosixPath
 
 from reasoningbank.corpus.examples import (
     SCHEMA,
+    Draft,
     ExampleFile,
     canonical_targets,
-    draft_task,
     read_example_file,
 )
 from reasoningbank.corpus.pack import Pack, load_pack
@@ -38,7 +38,7 @@ class Corpus:
     """
 
     name: str
-    tasks: tuple[Task, ...]
+    tasks: tuple[LoadedTask, ...]
     findings: tuple[Finding, ...]
 
     @property
@@ -90,7 +90,7 @@ def load_corpus(path: str | Path | Pack, *, language: str = "en") -> Corpus:
     )
     prefixes_for = _prefixes_by_folder(files, pack.prefixes)
     drafts = (
-        draft_task(raw, file.path, pack, targets, prefixes_for(file.path), language, findings)
+        Draft(raw, file.path, findings).task(pack, targets, prefixes_for(file.path), language)
         for file in files
         for raw in file.examples
     )
@@ -119,11 +119,13 @@ def _prefixes_by_folder(
     return lambda path: of_folder(PurePosixPath(path).parent)
 
 
-def _with_unique_ids(tasks: Sequence[LoadedTask], findings: list[Finding]) -> tuple[Task, ...]:
+def _with_unique_ids(
+    tasks: Sequence[LoadedTask], findings: list[Finding]
+) -> tuple[LoadedTask, ...]:
     """Rename tasks that share an id: by their folder if that makes them different."""
     counts = Counter(task.id for task in tasks)
     seen: Counter[str] = Counter()
-    out: list[Task] = []
+    out: list[LoadedTask] = []
     for task in tasks:
         new = task.id
         if counts[task.id] > 1:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal
@@ -92,8 +92,13 @@ def split_tasks(
             strata[_stratum(group)].append((name, group))
     for stratum, members in strata.items():
         members.sort(key=lambda member: (shuffle_key(seed, member[0]), member[0]))
-        for group, place in _around(members, _fraction(seed, stratum)):
-            placed[_part_at(place, shares)].extend(group)
+        start = int(shuffle_key(seed, f"stratum {stratum}")[:13], 16) / 16**13
+        whole = sum(len(group) for _, group in members)
+        before = 0
+        for _, group in members:
+            middle = (start + (before + len(group) / 2) / whole) % 1.0
+            placed[_part_at(middle, shares)] += group
+            before += len(group)
     ordered = {part: tuple(sorted(found, key=lambda t: t.id)) for part, found in placed.items()}
     return Split(ordered["train"], ordered["dev"], ordered["test"])
 
@@ -104,18 +109,8 @@ def _stratum(group: Sequence[Task]) -> str:
     return f"{form} {min(counts, key=lambda c: (-counts[c], c))}"
 
 
-def _around(
-    members: Sequence[tuple[str, list[Task]]], start: float
-) -> Iterator[tuple[list[Task], float]]:
-    """Yield each group with the position of its middle on a circle of length 1."""
-    whole = sum(len(group) for _, group in members)
-    before = 0
-    for _, group in members:
-        yield group, (start + (before + len(group) / 2) / whole) % 1.0
-        before += len(group)
-
-
 def _part_at(place: float, shares: Mapping[str, float]) -> SplitName:
+    """Return the part at a place of a circle of length 1."""
     end = 0.0
     used = [part for part in PARTS if shares.get(part, 0.0) > 0]
     for part in used:
@@ -124,7 +119,3 @@ def _part_at(place: float, shares: Mapping[str, float]) -> SplitName:
             return part
     # The sum of the shares may be below 1 by a rounding error.
     return used[-1]
-
-
-def _fraction(seed: int, stratum: str) -> float:
-    return int(shuffle_key(seed, f"stratum {stratum}")[:13], 16) / 16**13

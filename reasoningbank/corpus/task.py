@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal, Self, TypedDict, get_args
 
-from reasoningbank.corpus.features import Complexity, query_features
+from reasoningbank.corpus.features import Complexity, query_features, query_template
 from reasoningbank.errors import UsageError
 
 #: An UPDATE says what documents hold after the instruction was carried out.
@@ -93,7 +93,13 @@ class Task:
 
 
 class LoadedTask(Task):
-    """A task whose complexity, features and group are computed at first access."""
+    """A task whose complexity, features and group are computed at first access.
+
+    `written` is its gold and `targets` are its targets as its file has them.
+    """
+
+    written: str
+    targets: tuple[str, ...]
 
     @cached_property
     def complexity(self) -> Complexity:
@@ -108,10 +114,11 @@ class LoadedTask(Task):
     @cached_property
     def group(self) -> str:
         """The gold's template."""
-        return query_features(self.expected_sparql).template
+        return query_template(self.expected_sparql)
 
-    def deferred(self) -> Self:
-        """Forget the derived fields, so that the next access computes them."""
+    def deferred(self, written: str, targets: tuple[str, ...]) -> Self:
+        """Forget the derived fields, so that the next access computes them; note the others."""
+        self.__dict__.update(written=written, targets=targets)
         # cached_property is no data descriptor: __init__ has stored the defaults over it.
         for name in ("complexity", "features", "group"):
             if name != "group" or not self.group:

@@ -20,7 +20,6 @@ from rdflib.term import Literal, Node
 
 from reasoningbank.corpus.examples import (
     PROPERTIES,
-    QUERY_PROPERTIES,
     RB,
     RawExample,
     local_name,
@@ -31,7 +30,7 @@ from reasoningbank.corpus.pack import Pack, load_pack
 from reasoningbank.corpus.prefixes import complete_prefixes, declared_prefixes
 from reasoningbank.corpus.questions import schema_names, unmentioned
 from reasoningbank.corpus.shacl import load_corpus
-from reasoningbank.corpus.task import Task
+from reasoningbank.corpus.task import LoadedTask, Task
 from reasoningbank.errors import EndpointError, QueryError, SetupError
 from reasoningbank.findings import Finding
 from reasoningbank.sparql import (
@@ -123,8 +122,7 @@ def validate(
     )
     for example in examples:
         found += _unknown_properties(example)
-    texts = _query_texts(examples)
-    checked = [_check_query(task, _as_written(task, texts)) for task in corpus.tasks]
+    checked = [_check_query(task) for task in corpus.tasks]
     found += (finding for one in checked for finding in one.findings)
     labels = schema_names(pack)
     for asked in (checked, *_in_other_languages(checked, pack, language)):
@@ -239,30 +237,16 @@ def _node(value: ox.NamedNode | ox.BlankNode | ox.Literal) -> Node:
 # -- queries -------------------------------------------------------------------------------
 
 
-def _query_texts(examples: Iterable[_Example]) -> dict[tuple[str, str], list[str]]:
-    texts: dict[tuple[str, str], list[str]] = defaultdict(list)
-    for file, _, raw in examples:
-        texts[file, raw.resource] += [t for name in QUERY_PROPERTIES for t in raw.texts(name)]
-    return texts
-
-
-def _as_written(task: Task, texts: Mapping[tuple[str, str], Sequence[str]]) -> str:
-    """Return the gold without the prefixes that loading added."""
-    written = texts.get((task.source_file, task.resource), ())
-    fitting = [text for text in written if text and task.expected_sparql.endswith(text)]
-    return max(fitting, key=len, default=task.expected_sparql)
-
-
-def _check_query(task: Task, text: str) -> _CheckedQuery:
+def _check_query(task: LoadedTask) -> _CheckedQuery:
     """Parse a gold with rdflib and Oxigraph, and compare its SERVICEs with what it declares."""
     if task.form == "UPDATE":
         return _CheckedQuery(task, None, tuple(_check_update(task)))
     declared = declared_prefixes(task.expected_sparql)
     # Undeclared prefixes were found when loading; the rest is checked all the same.
-    unknown = complete_prefixes(text, declared).unknown
+    unknown = complete_prefixes(task.written, declared).unknown
     assumed = {name: f"urn:undeclared:{name}:" for name in unknown}
     try:
-        prepared = prepare(text, prefixes={**STANDARD_PREFIXES, **assumed, **declared})
+        prepared = prepare(task.written, prefixes={**STANDARD_PREFIXES, **assumed, **declared})
     except QueryError as error:
         return _CheckedQuery(task, None, (_finding(task, "query-syntax", f"{error}"),))
     findings = [*_check_syntax(task, prepared), *_check_services(task, prepared)]

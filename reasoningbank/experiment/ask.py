@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
-from reasoningbank.agents import Attempt, make_agent
+from reasoningbank.agents import UNJUDGED, Attempt, make_agent
 from reasoningbank.corpus import Pack, Task, load_pack, load_shacl_tasks
 from reasoningbank.errors import ModelError, ToolError, UsageError
 from reasoningbank.experiment.config import Arm, Experiment
@@ -27,6 +28,7 @@ from reasoningbank.trajectory import Event
 
 #: Rows of an answer.
 MAX_ROWS = 20
+NO_OPTIONS: Mapping[str, Any] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -57,6 +59,7 @@ class Solver:
     arm: Arm
     corpus: Sequence[Task]
     bank: MemoryBank | None
+    language: str = ""
 
     def ask(self, question: str, watch: Callable[[Event], None] | None = None) -> AskResult:
         """Answer a question.
@@ -71,14 +74,14 @@ class Solver:
         """
         if not question.strip():
             raise UsageError("the question is empty", code="empty-question")
-        language = asked_language(question, self.pack)
+        language = self.language or asked_language(question, self.pack)
         task = Task("ask", question, "", self.pack.endpoint, language=language)
         recall = NOTHING
         if self.bank is not None:
             recall = recalled(self.context, self.pack, self.corpus, self.arm, task, self.bank)
         experiment = Experiment(name="ask", pack=str(self.pack.root), arms=(self.arm,))
         attempt = attempt_task(self.context, experiment, self.arm, task, recall=recall, watch=watch)
-        if attempt.status == "error":
+        if attempt.status in UNJUDGED:
             raise ModelError(attempt.error)
         shown = tuple(str(one["id"]) for one in (recall.event or {}).get("items", ()))
         rows, note = self._rows(attempt.sparql)
@@ -104,6 +107,9 @@ def open_solver(
     url: str | None = None,
     memory: Path | None = None,
     snapshot: str = "",
+    language: str = "",
+    options: Mapping[str, Any] = NO_OPTIONS,
+    every_example: bool = False,
     on_notice: Callable[[str], None] = lambda _: None,
 ) -> Iterator[Solver]:
     """Open endpoint, model and memory for the length of a block.
@@ -115,6 +121,9 @@ def open_solver(
         url: A running endpoint to query instead of the pack's own.
         memory: A bank, a file of items, or a run, whose items are retrieved for each question.
         snapshot: Which snapshot of a run.
+        language: Language of the question; detected by default.
+        options: Options of the agent, as an arm of an experiment has them.
+        every_example: Whether examples of the test split may be shown, too.
         on_notice: Called with a line before something slow is opened.
 
     Raises:
@@ -129,7 +138,9 @@ def open_solver(
         raise UsageError("a snapshot needs a run", where="--snapshot", hint="name it with --memory")
     loaded = load_pack(pack)
     source = {"source": "bank", "bank": str(memory)} if memory else {"source": "none"}
-    arm = Arm.model_validate({"name": "ask", "agent": agent, "lm": lm, "memory": source})
+    arm = Arm.model_validate(
+        {"name": "ask", "agent": agent, "lm": lm, "memory": source, "options": dict(options)}
+    )
     corpus = load_shacl_tasks(pack)
     with contextlib.ExitStack() as stack:
         bank = stack.enter_context(opened(memory, snapshot)) if memory else None
@@ -137,11 +148,11 @@ def open_solver(
         scratch = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         model = stack.enter_context(open_lm(lm))
         settings = EndpointSettings(url=url) if url else None
-        hidden = hidden_tasks(corpus, ())
+        hidden = frozenset() if every_example else hidden_tasks(corpus, ())
         context = stack.enter_context(
             open_context(loaded, scratch, endpoint=settings, models={lm: model}, hidden=hidden)
         )
-        yield Solver(context, loaded, arm, corpus, bank)
+        yield Solver(context, loaded, arm, corpus, bank, language)
 
 
 def ask(

@@ -31,10 +31,10 @@ from reasoningbank.errors import SetupError, UsageError
 from reasoningbank.experiment.config import Experiment
 from reasoningbank.experiment.context import RunContext, context_at
 from reasoningbank.experiment.executors import RecordWriter, Retrier
+from reasoningbank.experiment.manifest import code_version
 from reasoningbank.experiment.plan import Job, Plan
 from reasoningbank.experiment.records import TrialRecord
 from reasoningbank.experiment.settings import Executor
-from reasoningbank.experiment.state import Stop
 from reasoningbank.experiment.trial import Trial
 from reasoningbank.findings import Finding
 from reasoningbank.judge import GoldStore
@@ -56,30 +56,35 @@ def run_on_dask(
     models: Mapping[str, ModelHandle],
     writer: RecordWriter,
 ) -> None:
-    """Run jobs on a cluster."""
+    """Run jobs on a cluster; after an interrupt, those that were handed out still end."""
     _check_reach(experiment.executor, config, models)
-    with contextlib.ExitStack() as stack:
-        stack.enter_context(_quiet_logs())
-        client = stack.enter_context(_client(experiment.executor, writer.on_notice))
-        workers, slots = len(client.nthreads()), sum(client.nthreads().values())
-        writer.on_notice(f"{workers} Dask workers, {slots} trials at one time")
-        setup = WorkerSetup(experiment, _divided(config, workers), plan, models)
-        name = f"reasoningbank-{time.time_ns()}"
-        client.register_plugin(setup, name=name)
-        futures = {client.submit(_trial, name, job, pure=False): job for job in jobs}
-        stack.callback(_forget, client, name, futures)
-        stack.enter_context(_cancelling(client, futures, writer.stop))
-        try:
-            for future in distributed.as_completed(
-                list(futures), loop=client.loop, raise_errors=False
-            ):
-                job = futures.pop(future)
-                if future.cancelled() and writer.stop.event.is_set():
-                    writer.ended(job, None)
-                    continue
-                record = _record(future, job)
+    name = f"reasoningbank-{time.time_ns()}"
+    with _quiet_logs(), _client(experiment.executor, writer.on_notice) as client:
+        slots = client.nthreads()
+        workers = len(slots)
+        writer.on_notice(f"{workers} Dask workers, {sum(slots.values())} trials at one time")
+        client.register_plugin(
+            WorkerSetup(experiment, _divided(config, workers), plan, models), name=name
+        )
+        waiting, running = list(reversed(jobs)), dict[Any, Job]()
+        futures = distributed.as_completed(loop=client.loop, raise_errors=False)
+
+        def hand_out() -> None:
+            most = sum(client.nthreads().values()) + 1
+            while waiting and len(running) < most and not writer.stop.event.is_set():
+                job = waiting.pop()
                 writer.started(job)
-                writer.ended(job, record)
+                future = client.submit(_trial, name, job, pure=False)
+                running[future] = job
+                futures.add(future)
+
+        try:
+            hand_out()
+            for future in futures:
+                job = running.pop(future)
+                writer.ended(job, _record(future, job))
+                hand_out()
+            client.unregister_worker_plugin(name)
         except (OSError, CancelledError) as error:
             raise SetupError(
                 f"the Dask cluster is gone ({type(error).__name__})",
@@ -87,33 +92,6 @@ def run_on_dask(
                 hint="start it again and run the same command: what is on disk is done",
                 code="no-cluster",
             ) from error
-
-
-@contextlib.contextmanager
-def _cancelling(client: Any, futures: Mapping[Any, Job], stop: Stop) -> Iterator[None]:
-    """Cancel the trials that no worker has begun as soon as the run is stopped."""
-    done = threading.Event()
-
-    def watch() -> None:
-        while not done.is_set():
-            if stop.event.wait(0.5):
-                with contextlib.suppress(Exception):
-                    begun = {key for keys in client.processing().values() for key in keys}
-                    client.cancel([f for f in list(futures) if f.key not in begun])
-                return
-
-    threading.Thread(target=watch, name="dask-stop", daemon=True).start()
-    try:
-        yield
-    finally:
-        done.set()
-
-
-def _forget(client: Any, plugin: str, futures: Mapping[Any, Job]) -> None:
-    # The cluster may be gone, and then there is nothing to undo.
-    with contextlib.suppress(Exception):
-        client.cancel(list(futures))
-        client.unregister_worker_plugin(plugin)
 
 
 def _record(future: Any, job: Job) -> TrialRecord:
@@ -137,7 +115,7 @@ class WorkerSetup(distributed.WorkerPlugin):  # type: ignore[misc]
         models: Mapping[str, ModelHandle],
     ) -> None:
         pack = plan.pack
-        self.experiment = experiment
+        self.experiment, self.version = experiment, _version()
         self._config = config
         self._models = models
         self._files = packed(pack)
@@ -149,7 +127,14 @@ class WorkerSetup(distributed.WorkerPlugin):  # type: ignore[misc]
         }
 
     def setup(self, worker: Any) -> None:
-        """Create what cannot be pickled."""
+        """Create what cannot be pickled; refuse a worker with other code than the driver's."""
+        if (mine := _version()) != self.version:
+            raise UsageError(
+                f"a worker runs reasoningbank {mine[0]}, and the driver {self.version[0]}",
+                where=str(worker.name),
+                hint="install the same version everywhere",
+                code="other-code",
+            )
         self._stack, self._lock = contextlib.ExitStack(), threading.Lock()
         self._context: RunContext | None = None
         self.retrier = Retrier(self._make, self.experiment.retries, time.sleep)
@@ -181,6 +166,12 @@ class WorkerSetup(distributed.WorkerPlugin):  # type: ignore[misc]
         return self._stack.enter_context(opened)
 
 
+def _version() -> tuple[str, str]:
+    """Return the version of the package and that of the texts that agents read."""
+    code = code_version()
+    return code["version"], code["prompts"]
+
+
 def _trial(plugin: str, job: Job) -> dict[str, Any]:
     """Run a trial on a worker and return its record as data."""
     worker = distributed.get_worker()
@@ -192,25 +183,19 @@ def _trial(plugin: str, job: Job) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def _client(executor: Executor, on_notice: Callable[[str], None]) -> Iterator[Any]:
+    address = executor.scheduler or None
+    settings: dict[str, Any] = {"n_workers": executor.workers, "threads_per_worker": 1}
+    # Not the usual port, which may belong to another cluster.
+    settings |= {"dashboard_address": "127.0.0.1:0", "preload": [_IGNORE_INTERRUPTS]}
+    # A worker that loses a closing scheduler logs an error.
+    settings["silence_logs"] = logging.CRITICAL
+    if address:
+        on_notice(f"waiting for the Dask scheduler at {address}")
+        settings = {}
     with contextlib.ExitStack() as stack:
         try:
-            address: Any = executor.scheduler
-            if address:
-                on_notice(f"waiting for the Dask scheduler at {address}")
-            else:
-                address = stack.enter_context(
-                    distributed.LocalCluster(
-                        n_workers=executor.workers,
-                        threads_per_worker=1,
-                        # Not the usual port, which may belong to another cluster.
-                        dashboard_address="127.0.0.1:0",
-                        # A worker that loses a closing scheduler logs an error.
-                        silence_logs=logging.CRITICAL,
-                        preload=[_IGNORE_INTERRUPTS],
-                    )
-                )
             client = stack.enter_context(
-                distributed.Client(address, timeout=CONNECT_S, set_as_default=False)
+                distributed.Client(address, timeout=CONNECT_S, set_as_default=False, **settings)
             )
             client.wait_for_workers(1, timeout=CONNECT_S)
         except (OSError, TimeoutError) as error:

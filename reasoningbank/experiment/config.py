@@ -8,15 +8,14 @@ import hashlib
 import json
 import tomllib
 from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
-from pydantic import Field, ValidationError, model_validator
+from pydantic import BaseModel, Field, ValidationError, model_validator
 
 from reasoningbank.agents import Budget
 from reasoningbank.corpus import Level
-from reasoningbank.errors import UsageError
+from reasoningbank.errors import UsageError, unknown_key
 from reasoningbank.experiment.settings import (
     BankMemory,
     EndpointSettings,
@@ -40,6 +39,8 @@ from reasoningbank.experiment.settings import (
 Layer = Literal["L0", "L1", "L2", "L3"]
 
 _NAME = r"^[A-Za-z0-9][A-Za-z0-9_.-]*$"
+#: Keys for words that others use for them.
+_MEANT = {"model": "lm", "llm": "lm", "judge": "judge_lm", "prompt": "agent", "dataset": "pack"}
 #: Tables that may be written as one value, with the key of that value.
 _SHORT = {"executor": "kind", "endpoint": "url"}
 
@@ -57,7 +58,8 @@ class Arm(Strict):
         max_tokens: Most tokens of one reply.
         judge_lm: Name of a model that judges each attempt without the gold, besides the execution
             judge; empty for none.
-        tools: Names of the agent's tools; None for all.
+        tools: Names of the agent's tools, or ``all``; `DEFAULT_TOOLS` of `reasoningbank.tools` if
+            None.
         memory: Where its memory comes from; a word alone is the source.
         sampling: Several attempts per task; None for one.
         layers: Layers in its context: L0 sense card, L1 schema card, L3 guide. L2, retrieved
@@ -81,7 +83,7 @@ class Arm(Strict):
     temperature: float = Field(default=0.0, ge=0, le=2)
     max_tokens: int = Field(default=700, ge=16)
     judge_lm: str = ""
-    tools: tuple[str, ...] | None = None
+    tools: tuple[str, ...] | Literal["all"] | None = None
     memory: MemorySettings = NoMemory()
     sampling: SamplingSettings | None = None
     layers: tuple[Layer, ...] = ()
@@ -407,10 +409,7 @@ def parse_experiment(data: Mapping[str, Any], *, where: str = "") -> Experiment:
         first = errors[0]
         key, said = _path(first["loc"], data), first["msg"]
         if first["type"] == "extra_forbidden":
-            wrong = str(first["loc"][-1])
-            # It may be a key of another table.
-            near = get_close_matches(wrong, [key for key in _keys() if key != wrong], n=1)
-            said = "unknown key" + (f"; did you mean {near[0]}?" if near else "")
+            said = _unknown(first["loc"])
         more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
         code = first["type"].replace("_", "-")
         what = f"{key + ': ' if key else ''}{said}{more}"
@@ -428,10 +427,34 @@ def _path(location: Sequence[str | int], data: Mapping[str, Any]) -> str:
     return ".".join(parts)
 
 
-def _keys() -> list[str]:
-    schema = Experiment.model_json_schema()
-    tables = (schema, *schema["$defs"].values())
-    return sorted({key for table in tables for key in table.get("properties", ())})
+def _unknown(location: Sequence[str | int]) -> str:
+    """Return what is said of a key that its table does not have."""
+    tables: list[type[BaseModel]] = [Experiment]
+    for part in filter(None, map(str, location[:-1])):
+        fields = [one.model_fields[part] for one in tables if part in one.model_fields]
+        tagged = [one for one in tables if part in _words(one.model_fields.get("source"))]
+        inner = [one for field in fields for one in _tables_in(field.annotation)]
+        tables = inner or tagged or tables
+    wrong = str(location[-1])
+    known = {key for table in tables for key in table.model_fields}
+    if Experiment in tables:
+        known.add("repeats")
+    home = ""
+    for name, field in Experiment.model_fields.items():
+        if any(wrong in one.model_fields for one in _tables_in(field.annotation)):
+            home = home or ("an arm" if name == "arms" else f"[{name}]")
+    return unknown_key(wrong, known, _MEANT, home)
+
+
+def _tables_in(annotation: Any) -> list[type[BaseModel]]:
+    """Return the tables that a field's value may be."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return [annotation]
+    return [table for one in get_args(annotation) for table in _tables_in(one)]
+
+
+def _words(field: Any) -> tuple[Any, ...]:
+    return get_args(field.annotation) if field is not None else ()
 
 
 def apply_changes(data: Mapping[str, Any], changes: Sequence[str]) -> dict[str, Any]:

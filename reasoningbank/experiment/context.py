@@ -23,21 +23,7 @@ from reasoningbank.trajectory import Recorder
 
 @dataclass(frozen=True)
 class RunContext:
-    """What all trials of a run share.
-
-    Attributes:
-        endpoint: The endpoint that the tasks ask about.
-        client: The connection to it.
-        judge: Judges attempts.
-        pack: The domain pack; None in a context made by hand.
-        schema: The endpoint's classes and properties, looked up once for all trials.
-        profile: How the endpoint can be explored, probed once for all trials.
-        models: Open models by name.
-        sandboxes: Where agents' code runs.
-        demonstrations: Worked turns of the pack.
-        hidden: Ids of the tasks whose examples no tool shows.
-        hidden_by_task: The same for single tasks, where it differs.
-    """
+    """What all trials of a run share."""
 
     endpoint: EndpointConfig
     client: SPARQLClient
@@ -78,18 +64,7 @@ def open_context(
     services: Iterable[str] = (),
     **rest: Any,
 ) -> Iterator[RunContext]:
-    """Open endpoint and context for the length of a block.
-
-    Args:
-        pack: The domain pack.
-        run_path: Folder of the run; gold results are frozen below it.
-        endpoint: A running endpoint to use instead of the embedded one.
-        services: What SERVICE may name at a running endpoint; see `open_endpoint`.
-        **rest: See `context_at`.
-
-    Yields:
-        The context.
-    """
+    """Open endpoint and context for the length of a block."""
     golds = GoldStore(run_path / "gold", store_hash(pack, endpoint))
     with (
         opened_endpoint(pack, endpoint, services) as config,
@@ -117,9 +92,8 @@ def context_at(
         if declared is not None:
             # Report a broken schema now, not from a tool in the middle of a trial.
             _ = declared.classes
-        profile = stack.enter_context(
-            contextlib.closing(EndpointProfile(config, declared=declared))
-        )
+        probed = EndpointProfile(config, declared=declared)
+        profile = stack.enter_context(contextlib.closing(probed))
         yield RunContext(
             endpoint=config,
             client=client,
@@ -130,9 +104,7 @@ def context_at(
             models=models or {},
             sandboxes=sandboxes,
             demonstrations=tuple(
-                demonstration
-                for path in demonstration_files(pack)
-                for demonstration in load_demonstrations(path)
+                one for path in demonstration_files(pack) for one in load_demonstrations(path)
             ),
             hidden=hidden,
             hidden_by_task=hidden_by_task or {},

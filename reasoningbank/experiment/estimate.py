@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import fmean
@@ -23,18 +23,16 @@ from reasoningbank.experiment.records import RunFolder, TrialKey, TrialRecord
 from reasoningbank.lm import parse_name, price_of
 from reasoningbank.trajectory import Usage
 
-#: own: the arm's trials in this run. same: trials of other runs with the same agent, model and
-#: settings. similar: the same agent and model with other settings. model: the same agent with
-#: another model. none: nothing was measured.
+#: own: the arm's trials in this run. same: trials of another run with the same agent, model and
+#: settings. similar: with the same agent and model. model: with the same agent. none: none.
 MatchLevel = Literal["own", "same", "similar", "model", "none"]
 
-_LEVELS: tuple[MatchLevel, ...] = ("own", "same", "similar", "model")
 _Amounts = Mapping[str, float | None]
 AMOUNTS = ("lm_calls", "prompt_tokens", "completion_tokens", "seconds", "dollars", "requests")
 #: At most this many trials of one arm are read, evenly spaced.
 _MOST = 60
-#: This many trials suffice; less similar ones are then left out.
-_ENOUGH = 5
+#: Settings of an arm that do not decide what a trial takes.
+_NOT_COMPARED = {"name", "tasks", "first", "judge_lm", "seeds", "stream"}
 #: Tokens of prompt and answer of one call to a local model.
 _LOCAL_CONTEXT = 8192
 
@@ -79,6 +77,24 @@ class RunEstimate:
         return {**asdict(self), "todo": self.todo}
 
 
+class _PastRun(NamedTuple):
+    folder: RunFolder
+    experiment: Experiment
+    tasks: tuple[str, ...]
+    created: str
+
+    def trials(self, arm: Arm) -> list[TrialRecord]:
+        """Return trials of an arm, evenly spaced, without failed and damaged ones."""
+        seeds = seeds_of(self.experiment, arm)
+        keys = [TrialKey(arm.name, task, seed) for task in self.tasks for seed in seeds]
+        keys = [key for key in keys if self.folder.done(key)]
+        found = []
+        for key in keys[:: max(1, -(-len(keys) // _MOST))]:
+            with contextlib.suppress(RecordError):
+                found.append(self.folder.read(key))
+        return [trial for trial in found if not trial.failed]
+
+
 def estimate_run(
     experiment: Experiment,
     folder: RunFolder,
@@ -89,59 +105,32 @@ def estimate_run(
     """Estimate what the trials that are not on disk yet will take."""
     runs = _read_runs((folder.path, *(_known_runs(folder) if sources is None else sources)))
     notes: tuple[str, ...] = ()
-    own = next((run for run in runs if run.folder.path == folder.path), None)
-    same = own is not None and own.experiment.fingerprint() == experiment.fingerprint()
-    if folder.manifest and not same:
+    own = [run for run in runs if run.folder.path == folder.path]
+    if folder.manifest and experiment.fingerprint() not in [
+        r.experiment.fingerprint() for r in own
+    ]:
         notes = (f"{folder.path} holds another run and would be refused; use another with --out",)
-    todo = [job for job in planned if notes or not folder.done(job.key)]
-    all_trials, left = (Counter(job.arm.name for job in jobs) for jobs in (planned, todo))
+    left = Counter(job.arm.name for job in planned if notes or not folder.done(job.key))
     arms = []
-    for arm in experiment.arms:
-        if arm.name in all_trials:
-            counts = all_trials[arm.name], left[arm.name]
-            arms.append(_estimate_arm(experiment, arm, folder, counts, runs))
-            if arm.judge_lm:
-                arms.append(_estimate_judge(experiment, arm, counts, runs))
+    for name, number in Counter(job.arm.name for job in planned).items():
+        arm = experiment.arms_by_name[name]
+        arms.append(_estimate_arm(experiment, arm, folder, (number, left[name]), runs))
+        if arm.judge_lm:
+            arms.append(_estimate_judge(experiment, arm, (number, left[name]), runs))
     total = {name: _combined(math.fsum, [arm.amounts for arm in arms], name) for name in AMOUNTS}
     polite = None
     if experiment.endpoint is not None:
-        polite = max(0.0, (total["requests"] or len(todo)) - 1) * experiment.endpoint.min_interval_s
-    return RunEstimate(
-        name=experiment.name,
-        folder=str(folder.path),
-        executor=experiment.executor.kind,
-        workers=experiment.executor.workers,
-        arms=tuple(arms),
-        total=total,
-        polite_seconds=polite,
-        notes=notes,
-    )
+        requests = total["requests"] or left.total()
+        polite = max(0.0, requests - 1) * experiment.endpoint.min_interval_s
+    executor = experiment.executor
+    where = (experiment.name, str(folder.path), executor.kind, executor.workers)
+    return RunEstimate(*where, tuple(arms), total, polite, notes)
 
 
-def _combined(
-    combine: Callable[[Iterable[float]], float], found: Sequence[_Amounts], name: str
-) -> float | None:
+def _combined(combine: Any, found: Sequence[_Amounts], name: str) -> float | None:
     """Return an amount of several combined; None if one is unknown."""
-    values = [value for one in found if (value := one[name]) is not None]
-    return combine(values) if len(values) == len(found) else None
-
-
-class _PastRun(NamedTuple):
-    folder: RunFolder
-    experiment: Experiment
-    tasks: tuple[str, ...]
-    created: str
-
-    def trials(self, arm: Arm) -> list[TrialRecord]:
-        """Return trials of an arm, evenly spaced, without errors and damaged files."""
-        seeds = seeds_of(self.experiment, arm)
-        keys = [TrialKey(arm.name, task, seed) for task in self.tasks for seed in seeds]
-        keys = [key for key in keys if self.folder.done(key)]
-        found = []
-        for key in keys[:: max(1, -(-len(keys) // _MOST))]:
-            with contextlib.suppress(RecordError):
-                found.append(self.folder.read(key))
-        return [trial for trial in found if trial.status != "error"]
+    values = [one[name] for one in found]
+    return None if None in values else combine(values)
 
 
 def _known_runs(folder: RunFolder) -> set[Path]:
@@ -162,6 +151,66 @@ def _read_runs(paths: Iterable[Path]) -> list[_PastRun]:
             run = _PastRun(RunFolder(path), experiment, tasks, str(manifest.get("created", "")))
             runs.setdefault((experiment.fingerprint(), run.created), run)
     return sorted(runs.values(), key=lambda run: run.created, reverse=True)
+
+
+def _estimate_arm(
+    experiment: Experiment,
+    arm: Arm,
+    folder: RunFolder,
+    counts: tuple[int, int],
+    runs: Sequence[_PastRun],
+) -> ArmEstimate:
+    """Return what an arm will take, by the trials of the most similar arm that has some."""
+    uses_lm = make_agent(arm.agent).uses_lm
+    pack = experiment.pack
+    ranks: tuple[MatchLevel, ...] = ("own", "same", "similar", "model")
+
+    def rank(run: _PastRun, other: Arm) -> int:
+        if uses_lm and other.lm != arm.lm:
+            return 3
+        mine, theirs = (one.model_dump(exclude=_NOT_COMPARED) for one in (arm, other))
+        alike = not uses_lm or (mine == theirs and run.experiment.budget == experiment.budget)
+        if not alike or run.experiment.pack != pack:
+            return 2
+        return int(run.folder.path != folder.path or other.name != arm.name)
+
+    found = [(run, one) for run in runs for one in run.experiment.arms if one.agent == arm.agent]
+    names = arm.name, arm.agent, arm.lm if uses_lm else ""
+    for run, other in sorted(found, key=lambda one: (rank(*one), one[0].experiment.pack != pack)):
+        if trials := run.trials(other):
+            measured = [
+                # Old verdicts hold the seconds of judging themselves.
+                _amounts(
+                    one.usage,
+                    one.usage.seconds
+                    + (one.judge_seconds or float((one.verdict or {}).get("seconds") or 0)),
+                    one.usage.tool_calls + 1,
+                )
+                for one in trials
+            ]
+            match, name = ranks[rank(run, other)], run.experiment.name
+            return _estimate(experiment, names, counts, measured, {}, match, (name,))
+    bounds = _bounds(experiment, arm, uses_lm=uses_lm)
+    return _estimate(experiment, names, counts, [], bounds, "none")
+
+
+def _estimate_judge(
+    experiment: Experiment, arm: Arm, counts: tuple[int, int], runs: Sequence[_PastRun]
+) -> ArmEstimate:
+    """Return what the LM judge of an arm will take: one call per trial, after the attempt."""
+    lm = arm.judge_lm
+    measured: list[_Amounts] = []
+    for run in runs:
+        judged = (t for a in run.experiment.arms if a.judge_lm == lm for t in run.trials(a))
+        said = (trial.judgements.get(f"lm:{lm}") for trial in judged)
+        measured = measured or [
+            _amounts(Usage(**(one.get("usage") or {})), float(one.get("seconds") or 0.0), 0)
+            for one in said
+            if one
+        ]
+    bounds: _Amounts = {**dict.fromkeys(AMOUNTS), "lm_calls": 1.0, "requests": 0.0}
+    match: MatchLevel = "same" if measured else "none"
+    return _estimate(experiment, (arm.name, "judge", lm), counts, measured, bounds, match)
 
 
 def _estimate(
@@ -188,103 +237,14 @@ def _estimate(
         # Trials of a local model share this machine's cores and gain nothing side by side.
         amounts["seconds"] /= max(1, min(experiment.executor.workers, todo))
     notes = () if amounts["dollars"] is not None else (f"{arm}: no price is known for {lm}",)
-    return ArmEstimate(
-        *names, *counts, amounts, not measured, match, len(measured), runs=runs, notes=notes
-    )
+    return ArmEstimate(*names, *counts, amounts, not measured, match, len(measured), runs, notes)
 
 
-def _estimate_arm(
-    experiment: Experiment,
-    arm: Arm,
-    folder: RunFolder,
-    counts: tuple[int, int],
-    runs: Sequence[_PastRun],
-) -> ArmEstimate:
-    uses_lm = make_agent(arm.agent).uses_lm
-    found: dict[MatchLevel, list[tuple[_PastRun, Arm]]] = defaultdict(list)
-    for run in runs:
-        for other in run.experiment.arms:
-            level = _match_level(experiment, arm, run.experiment, other, uses_lm=uses_lm)
-            if level == "same" and run.folder.path == folder.path and other.name == arm.name:
-                level = "own"
-            found[level].append((run, other))
-    # Of those with other settings, trials on the same pack are the most similar.
-    found["similar"].sort(key=lambda one: one[0].experiment.pack != experiment.pack)
-    measured: list[_Amounts] = []
-    used: dict[str, None] = {}
-    match: MatchLevel = "none"
-    for level in _LEVELS:
-        for run, other in found[level]:
-            if len(measured) < _ENOUGH and (new := run.trials(other)):
-                match, measured = level, measured + [_amounts(trial) for trial in new]
-                used[run.experiment.name] = None
-        if measured and level == "similar":
-            break
-    names = arm.name, arm.agent, arm.lm if uses_lm else ""
-    bounds = _bounds(experiment, arm, uses_lm=uses_lm)
-    return _estimate(experiment, names, counts, measured, bounds, match, tuple(used))
-
-
-def _estimate_judge(
-    experiment: Experiment, arm: Arm, counts: tuple[int, int], runs: Sequence[_PastRun]
-) -> ArmEstimate:
-    """Return what the LM judge of an arm will take: one call per trial, after the attempt."""
-    lm = arm.judge_lm
-    measured: list[_Amounts] = []
-    for run in runs:
-        judged = (t for a in run.experiment.arms if a.judge_lm == lm for t in run.trials(a))
-        said = (trial.judgements.get(f"lm:{lm}") for trial in judged)
-        measured = measured or [_judge_amounts(one) for one in said if one]
-    bounds: _Amounts = {**dict.fromkeys(AMOUNTS), "lm_calls": 1.0, "requests": 0.0}
-    match: MatchLevel = "same" if measured else "none"
-    return _estimate(experiment, (arm.name, "judge", lm), counts, measured, bounds, match)
-
-
-def _match_level(
-    experiment: Experiment, arm: Arm, other: Experiment, theirs: Arm, *, uses_lm: bool
-) -> MatchLevel:
-    if theirs.agent != arm.agent:
-        return "none"
-    if uses_lm and theirs.lm != arm.lm:
-        return "model"
-    ignored = {"name", "tasks", "first", "budget", "judge_lm", "seeds", "stream"}
-    if not uses_lm:
-        ignored |= {"lm", "temperature", "max_tokens", "demonstrations"}
-
-    def facts(experiment: Experiment, arm: Arm) -> tuple[Any, ...]:
-        # Seconds only guard against hanging.
-        budget = (arm.budget or experiment.budget).model_dump(exclude={"seconds"})
-        place = experiment.pack, experiment.endpoint
-        return arm.model_dump(exclude=ignored), budget if uses_lm else None, place
-
-    return "same" if facts(experiment, arm) == facts(other, theirs) else "similar"
-
-
-def _amounts(trial: TrialRecord) -> _Amounts:
-    usage = trial.usage
-    # Old verdicts hold the seconds of judging themselves.
-    judging = trial.judge_seconds or float((trial.verdict or {}).get("seconds") or 0.0)
-    return {
-        "lm_calls": usage.lm_calls + usage.cached_calls,
-        "prompt_tokens": usage.prompt_tokens,
-        "completion_tokens": usage.completion_tokens,
-        "seconds": usage.seconds + judging,
-        "dollars": usage.dollars,
-        # At least one per tool call and one for the submitted query.
-        "requests": usage.tool_calls + 1,
-    }
-
-
-def _judge_amounts(judgement: Mapping[str, Any]) -> _Amounts:
-    usage = Usage(**(judgement.get("usage") or {}))
-    return {
-        "lm_calls": usage.lm_calls + usage.cached_calls,
-        "prompt_tokens": usage.prompt_tokens,
-        "completion_tokens": usage.completion_tokens,
-        "seconds": float(judgement.get("seconds") or 0.0),
-        "dollars": usage.dollars,
-        "requests": 0.0,
-    }
+def _amounts(usage: Usage, seconds: float, requests: float) -> _Amounts:
+    """Return what a trial or judgement took; at least one request per tool call and query."""
+    calls = usage.lm_calls + usage.cached_calls
+    used = (calls, usage.prompt_tokens, usage.completion_tokens, seconds, usage.dollars, requests)
+    return dict(zip(AMOUNTS, used, strict=True))
 
 
 def _bounds(experiment: Experiment, arm: Arm, *, uses_lm: bool) -> _Amounts:

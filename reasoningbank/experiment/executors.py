@@ -13,7 +13,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from reasoningbank.errors import EndpointError, ReasoningBankError, RecordError
+from reasoningbank.agents import UNJUDGED
+from reasoningbank.errors import EndpointError, ReasoningBankError, RecordError, UsageError
+from reasoningbank.experiment.manifest import check_served
 from reasoningbank.experiment.plan import Job
 from reasoningbank.experiment.records import RunFolder, TrialKey, TrialRecord
 from reasoningbank.experiment.settings import Retries
@@ -24,22 +26,16 @@ from reasoningbank.trajectory import Usage
 logger = logging.getLogger(__name__)
 
 
+#: What ended a trial that is not judged, by its status.
+FAILURES = {"error": "infrastructure errors", "bug": "bugs of the agent or another part"}
+_RERUN = "reasoningbank rerun RUN --status {} --missing"
 #: Called with each trial once its record is on disk.
 Observer = Callable[[TrialRecord], None]
 
 
 @dataclass(frozen=True)
 class Progress:
-    """Progress of a run, reported before and after each trial.
-
-    Attributes:
-        total: Trials of this invocation, including those on disk.
-        done: Trials on disk.
-        fresh: Trials run by this invocation.
-        key: The trial that has begun or just finished.
-        record: The trial just finished; None if it has begun.
-        seconds: Since the first trial of this invocation began.
-    """
+    """Progress of a run, reported before and after each trial."""
 
     total: int
     done: int
@@ -63,7 +59,8 @@ class RecordWriter:
     _began: float = field(default_factory=time.monotonic)
     _fresh: int = 0
     _in_a_row: int = 0
-    _errored: int = 0
+    _failed: Counter[str] = field(default_factory=Counter)
+    _shown: set[str] = field(default_factory=set)
     _unjudged: Counter[str] = field(default_factory=Counter)
     _failure: ReasoningBankError | None = None
 
@@ -74,15 +71,15 @@ class RecordWriter:
 
     def ended(self, job: Job, record: TrialRecord | None) -> None:
         """Write the record of a trial, and stop the run if that, or too many trials, failed."""
-        retries = self.retries
         if record is not None:
-            patience = 0.0 if isinstance(self._failure, RecordError) else retries.write_s
+            patience = 0.0 if isinstance(self._failure, RecordError) else self.retries.write_s
             try:
+                check_served(self.folder, record)
                 write_patiently(self.folder, record, patience, self.on_notice)
                 self._fresh += 1
-            except RecordError as error:
-                self._failure, record = self._failure or error, None
-                self.stop.event.set()
+            except (RecordError, UsageError) as error:
+                self._end(error)
+                record = None
         self.state.ended(job.key, recorded=record is not None)
         if record is None:
             return
@@ -93,21 +90,13 @@ class RecordWriter:
             except Exception as error:
                 logger.warning("an observer failed", exc_info=True)
                 self.on_notice(f"{type(error).__name__}: {error} (the run goes on)")
-        failed = record.status == "error"
-        self._in_a_row = self._in_a_row + 1 if failed else 0
-        self._errored += failed
         # A stream that learns from the LM judge's verdict asks it again.
         judge, asks_again = job.arm.judge_lm, job.teaches and job.arm.learns_from != "execution"
         if judge and record.verdict and not asks_again:
             self._unjudged[judge] += f"lm:{judge}" not in record.judgements
-        limit = retries.stop_after
-        if limit is not None and self._in_a_row >= limit and not self._failure:
-            self.stop.event.set()
-            self._failure = EndpointError(
-                f"{self._in_a_row} trials in a row ended in infrastructure errors ({record.error})",
-                where=str(self.folder.path),
-                hint="fix the cause, then: reasoningbank rerun RUN --status error --missing",
-            )
+        self._in_a_row = self._in_a_row + 1 if record.failed else 0
+        if record.failed:
+            self._note_failure(record)
 
     def finish(self) -> None:
         """Raise what stopped the run, or say what is left to do."""
@@ -119,11 +108,36 @@ class RecordWriter:
                     f"{counted(trials)} without a judgement of {judge}; to add it: "
                     f"reasoningbank judge run {self.folder.path} --with lm:{judge}"
                 )
-        if self._errored:
-            self.on_notice(
-                f"{counted(self._errored)} ended in infrastructure errors; to run again: "
-                f"reasoningbank rerun {self.folder.path} --status error"
+        for status in UNJUDGED:
+            if trials := self._failed[status]:
+                self.on_notice(
+                    f"{counted(trials)} ended in {FAILURES[status]}; to run again: "
+                    f"reasoningbank rerun {self.folder.path} --status {status}"
+                )
+
+    def _note_failure(self, record: TrialRecord) -> None:
+        self._failed[record.status] += 1
+        for finding in record.findings:
+            shown = (finding.get("fields") or {}).get("traceback")
+            if shown and shown not in self._shown:
+                self.on_notice(f"{record.key}: a bug, so it is not retried\n{shown}")
+                self._shown.add(shown)
+        if self._in_a_row == self.retries.stop_after:
+            kind = EndpointError if record.status == "error" else UsageError
+            self._end(
+                kind(
+                    f"{self._in_a_row} trials in a row ended in {FAILURES[record.status]} "
+                    f"({record.error})",
+                    where=str(self.folder.path),
+                    hint=f"fix the cause, then: {_RERUN.format(record.status)}",
+                    code="too-many-failures",
+                )
             )
+
+    def _end(self, failure: ReasoningBankError) -> None:
+        """Let the run end with an error; the first one counts."""
+        self._failure = self._failure or failure
+        self.stop.event.set()
 
     def _report(self, key: TrialKey, record: TrialRecord | None) -> None:
         state, seconds = self.state.state, time.monotonic() - self._began

@@ -83,8 +83,11 @@ def open_run(
     was, now = dict(old.get("hashes") or {}), dict(manifest["hashes"])
     models = dict(was.pop("models", None) or {})
     for name, fingerprint in now.pop("models").items():
-        if models.setdefault(name, fingerprint) != fingerprint:
-            differs.append(f"model {name}")
+        known = models.setdefault(name, fingerprint)
+        if known != fingerprint:
+            places = [str(one.get("api_base") or "its own address") for one in (known, fingerprint)]
+            moved = f" from {places[0]} to {places[1]}" if places[0] != places[1] else ""
+            differs.append(f"model {name}{moved}")
     for part, value in now.items():
         before = was.get(part)
         if part == "memory" and isinstance(before, Mapping):
@@ -135,6 +138,28 @@ def _resumed(
     ]
     on_notice(f"resumed with other code: {names[0]}, begun with {names[1]}")
     return _with_entry(manifest, "code_history", code=dict(code))
+
+
+def check_served(folder: RunFolder, record: TrialRecord) -> None:
+    """Check that servers name their models as before; note what a new one names."""
+    events = (event.data for event in record.trajectory.of("lm_call"))
+    served = {str(one["model"]): str(one["served_as"]) for one in events if one.get("served_as")}
+    manifest = folder.manifest if served else None
+    if manifest is None:
+        return
+    known = manifest.get("served") or {}
+    for model, name in served.items():
+        if known.get(model, name) != name:
+            raise UsageError(
+                f"{model} is answered by {name}, and the run began with {known[model]}",
+                where=str(folder.path),
+                hint="restore the server and run the same command again, or choose --out",
+                code="another-model",
+                model=model,
+                served=[known[model], name],
+            )
+    if served.keys() - known.keys():
+        folder.write_manifest({**manifest, "served": {**known, **served}})
 
 
 def _with_entry(manifest: Mapping[str, Any], part: str, **entry: Any) -> dict[str, Any]:
@@ -190,7 +215,7 @@ def replacements(folder: RunFolder, again: Iterable[TrialKey]) -> Callable[[Tria
     for key in again:
         with contextlib.suppress(RecordError):
             record = folder.read(key)
-            if record.status != "error":
+            if not record.failed:
                 before[key] = record
 
     def note(record: TrialRecord) -> None:

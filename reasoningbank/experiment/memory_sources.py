@@ -9,8 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from reasoningbank.errors import RecordError, UsageError
-from reasoningbank.experiment import RunFolder
-from reasoningbank.experiment.records import Step
+from reasoningbank.experiment.records import RunFolder, Step
 from reasoningbank.experiment.streams import Snapshots
 from reasoningbank.memory import MemoryBank, Snapshot
 from reasoningbank.memory.rdf import from_rdf, rdf_name

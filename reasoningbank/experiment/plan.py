@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -28,6 +28,7 @@ from reasoningbank.experiment.config import Arm, Experiment, seeds_of
 from reasoningbank.experiment.records import RunFolder, StepFolder, TrialKey
 from reasoningbank.experiment.settings import BankMemory, LearnedMemory, TaskSelection
 from reasoningbank.experiment.storage import RunStorage
+from reasoningbank.findings import Finding
 from reasoningbank.lm import parse_name
 
 if TYPE_CHECKING:
@@ -51,18 +52,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Plan:
-    """The trials of an experiment on its pack; nothing is opened yet.
-
-    Attributes:
-        pack: The domain pack.
-        corpus: All tasks of the pack.
-        tasks: The experiment's tasks; in mode `learn` those of the evaluation.
-        hidden: Ids of the tasks whose examples no tool shows.
-        jobs: The requested trials, arm by arm.
-        stream: Tasks of the learning stream, in corpus order; in mode `evaluate` those that
-            few-shot examples are made of. Empty if no arm needs them.
-        hidden_by_task: `hidden` for single tasks, if the experiment leaves out less than the run.
-    """
+    """The trials of an experiment on its pack; nothing is opened yet."""
 
     pack: Pack
     corpus: tuple[Task, ...]
@@ -71,6 +61,8 @@ class Plan:
     jobs: tuple[Job, ...]
     stream: tuple[Task, ...] = ()
     hidden_by_task: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    #: What an arm is made of and is not given in this run; people see it before the run starts.
+    denied: tuple[Finding, ...] = ()
 
     @property
     def services(self) -> list[str]:
@@ -85,21 +77,7 @@ def plan_run(
     only: Sequence[str] = (),
     tasks: Sequence[str] = (),
 ) -> Plan:
-    """Plan an experiment's run.
-
-    Args:
-        experiment: The experiment.
-        limit: Only the first n tasks of each arm, and the first n steps of a stream.
-        only: Only these arms; empty for all.
-        tasks: Only these of the experiment's tasks; empty for all. Streams are then left out.
-
-    Returns:
-        The plan.
-
-    Raises:
-        UsageError: If the experiment, `only` or `tasks` names something unknown, or a task of
-            the evaluation shares a group with the stream.
-    """
+    """Plan an experiment's run."""
     for arm in experiment.arms:
         _check_arm(experiment, arm)
     pack = load_pack(experiment.pack)
@@ -130,7 +108,36 @@ def plan_run(
         and (not wanted or (job.task.id in wanted and not job.teaches))
     ]
     by_task = _hidden_by_task(experiment, corpus)
-    return Plan(pack, tuple(corpus), tuple(selected), hidden, tuple(jobs), tuple(stream), by_task)
+    denied = tuple(_denied(pack, jobs, hidden, by_task))
+    sets = tuple(corpus), tuple(selected), hidden, tuple(jobs), tuple(stream)
+    return Plan(pack, *sets, by_task, denied)
+
+
+def _denied(
+    pack: Pack, jobs: Sequence[Job], hidden: frozenset[str], by_task: Mapping[str, frozenset[str]]
+) -> Iterator[Finding]:
+    """Yield a finding for each arm that has trials without anything that it is made of."""
+    made_of_examples: dict[str, bool] = {}
+    left: dict[frozenset[str], int] = {}
+    without: Counter[str] = Counter()
+    for job in jobs:
+        arm = job.arm
+        if arm.name not in made_of_examples:
+            agent = make_agent(arm.agent, **arm.options)
+            made_of_examples[arm.name] = getattr(agent, "needs_examples", False)
+        if made_of_examples[arm.name]:
+            from reasoningbank.nl2sparql.hybrid import examples_left
+
+            ids = by_task.get(job.task.id, hidden)
+            if ids not in left:
+                left[ids] = examples_left(pack, ids)
+            without[arm.name] += not left[ids]
+    for name, trials in without.items():
+        if trials:
+            what = f"{trials} of its trials are shown no example: all of the pack are left out"
+            hint = "run fewer tasks, or set leave_out = 'group'"
+            fields = {"arm": name, "trials": trials}
+            yield Finding("no-examples", what, where=f"arm {name}", hint=hint, fields=fields)
 
 
 def _check_arm(experiment: Experiment, arm: Arm) -> None:
@@ -179,15 +186,11 @@ def find_bank(arm: Arm, seed: int) -> tuple[RunStorage, str]:
 def read_bank(arm: Arm, seed: int) -> Snapshot:
     """Return the content of the bank that an arm's memory names."""
     # Runs without memory need not import it.
-    from reasoningbank.memory import MemoryBank, Snapshot
+    from reasoningbank.experiment.memory_sources import read_items
 
-    storage, name = find_bank(arm, seed)
-    path = storage.path(name)
+    stream = arm.memory.stream if isinstance(arm.memory, BankMemory) else ""
     try:
-        if path.suffix in (".sqlite", ".db"):
-            with MemoryBank(path, readonly=True) as bank:
-                return bank.snapshot()
-        return Snapshot.parse(storage.read(name), name=path.name, where=str(path))
+        return read_items(Path(named_bank(arm)), f"{stream}.{seed}" if stream else "")
     except RecordError as error:
         raise UsageError(error.what, where=error.where, hint=error.hint, code=error.code) from error
 
@@ -228,11 +231,7 @@ def permuted(stream: Sequence[Task], number: int) -> list[Task]:
 
 
 def select_tasks(tasks: Sequence[Task], selection: TaskSelection) -> list[Task]:
-    """Return the selected tasks, in corpus order or in the order of the selection's ids.
-
-    Raises:
-        UsageError: If an id is unknown, or no task is left.
-    """
+    """Return the selected tasks, in corpus order or in the order of the selection's ids."""
     if selection.ids:
         return [find_task(tasks, task_id) for task_id in selection.ids]
     chosen = list(tasks)
@@ -293,16 +292,7 @@ def plan_trials(
     limit: int | None = None,
     stream: Sequence[Task] = (),
 ) -> list[Job]:
-    """Return every trial of the experiment, arm by arm.
-
-    Keeping an arm's trials together lets a local model reuse its cached prompt prefix.
-
-    Args:
-        experiment: The experiment.
-        tasks: The selected tasks.
-        limit: Only the first n tasks of each arm, and of each stream.
-        stream: Tasks of the learning stream.
-    """
+    """Return every trial of the experiment, arm by arm."""
     planned: list[Job] = []
     for arm in experiment.arms:
         seeds = seeds_of(experiment, arm)

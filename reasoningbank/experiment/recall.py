@@ -48,7 +48,7 @@ from reasoningbank.memory.demonstrations import (
 from reasoningbank.memory.distill import Distiller
 from reasoningbank.memory.item import Turn
 from reasoningbank.memory.schema_card import SchemaCard
-from reasoningbank.retrieval import Embedder, Vectors, open_embedder
+from reasoningbank.retrieval import Vectors, open_embedder
 from reasoningbank.schema import Schema
 from reasoningbank.sparql import Discovery, EntityLinker, discover
 from reasoningbank.tools import MemoryTools, SPARQLTools
@@ -62,36 +62,19 @@ class CachedEmbedder:
     """The package's embedder with a cache of passages, since banks are reopened at every step."""
 
     def __init__(self) -> None:
+        self._model = open_embedder()
+        self.name, self.dimensions = self._model.name, self._model.dimensions
+        self.queries = self._model.queries
         self._rows: dict[str, np.ndarray[tuple[int, ...], np.dtype[np.float32]]] = {}
         self._lock = threading.Lock()
 
-    @property
-    def name(self) -> str:
-        """Name under which vectors are stored."""
-        return self._model.name
-
-    @property
-    def dimensions(self) -> int:
-        """Length of a vector."""
-        return self._model.dimensions
-
-    def queries(self, texts: Sequence[str]) -> Vectors:
-        """Return a unit vector per query."""
-        return self._model.queries(texts)
-
     def passages(self, texts: Sequence[str]) -> Vectors:
         """Return a unit vector per passage."""
-        if not texts:
-            return self._model.passages(texts)
         with self._lock:
             new = [text for text in dict.fromkeys(texts) if text not in self._rows]
-            if new:
-                self._rows.update(zip(new, self._model.passages(new), strict=True))
-            return np.stack([self._rows[text] for text in texts])
-
-    @property
-    def _model(self) -> Embedder:
-        return open_embedder()
+            if new or not texts:
+                self._rows.update(zip(new, found := self._model.passages(new), strict=True))
+            return np.stack([self._rows[text] for text in texts]) if texts else found
 
 
 class MemoryParts:
@@ -117,46 +100,41 @@ class MemoryParts:
     def distiller(self, arm: Arm) -> Distiller:
         """Return a distiller of an arm's experiences, for one stream."""
         memory, context = arm.memory, self._context
-        settings: dict[str, Any] = {}
+        settings: dict[str, Any] = {"endpoint": context.endpoint, "pack": context.pack}
         if isinstance(memory, LearnedMemory):
             settings["kinds"] = frozenset(memory.kinds or DISTILLED)
             if memory.distiller != "rules":
                 lm = context.models[memory.distiller].lm(role="distiller", temperature=0.0)
                 settings |= {"lm": lm, "author": f"lm:{memory.distiller}"}
-        return Distiller(
-            vocabulary=self._vocabulary(arm),
-            endpoint=context.endpoint,
-            pack=context.pack,
-            **settings,
-        )
+        return Distiller(vocabulary=self._vocabulary(arm), **settings)
 
     def builder(self, arm: Arm) -> ContextBuilder:
         """Return the builder of an arm's context."""
-        with self._lock:
-            if arm.name not in self._builders:
-                self._builders[arm.name] = self._builder(arm)
-            return self._builders[arm.name]
-
-    def _builder(self, arm: Arm) -> ContextBuilder:
         context, memory, vocabulary = self._context, arm.memory, self._vocabulary(arm)
         layers = set(arm.layers) | ({"L2"} if memory.in_context else set())
-        if layers & {"L0", "L1"} and self._discovery is None:
-            self._discovery = discover(context.client)
-        if "L1" in layers and self._schema_card is None:
-            self._schema_card = SchemaCard.of(
-                context.endpoint, vocabulary, pack=context.pack, embedder=self._embedder
+        with self._lock:
+            if arm.name in self._builders:
+                return self._builders[arm.name]
+            if layers & {"L0", "L1"} and self._discovery is None:
+                self._discovery = discover(context.client)
+            if "L1" in layers and self._schema_card is None:
+                self._schema_card = SchemaCard.of(
+                    context.endpoint, vocabulary, pack=context.pack, embedder=self._embedder
+                )
+            most = {"L2": memory.tokens} if isinstance(memory, RetrievedMemory) else {}
+            self._builders[arm.name] = ContextBuilder(
+                sorted(layers),
+                endpoint=context.endpoint,
+                vocabulary=vocabulary,
+                pack=context.pack,
+                discovery=self._discovery,
+                schema_card=self._schema_card,
+                budgets=Budgets(**most),
+                hidden=context.hidden,
+                tools=arm.agent != "direct"
+                and (arm.tools == "all" or "federated_endpoints" in (arm.tools or ())),
             )
-        return ContextBuilder(
-            sorted(layers),
-            endpoint=context.endpoint,
-            vocabulary=vocabulary,
-            pack=context.pack,
-            discovery=self._discovery,
-            schema_card=self._schema_card,
-            budgets=Budgets(L2=memory.tokens) if isinstance(memory, RetrievedMemory) else Budgets(),
-            hidden=context.hidden,
-            tools=arm.agent != "direct",
-        )
+            return self._builders[arm.name]
 
     def _vocabulary(self, arm: Arm) -> Schema:
         if self._context.schema is None:
@@ -168,12 +146,8 @@ class Banks:
     """The banks that trials of the evaluation see. Thread-safe."""
 
     def __init__(self, experiment: Experiment, run: Path, plan: Plan, parts: MemoryParts) -> None:
-        self._experiment = experiment
-        self._run = run
+        self._experiment, self._run, self._plan, self._parts = experiment, run, plan, parts
         self._snapshots = Snapshots(run)
-        self._plan = plan
-        self._tasks = plan.stream
-        self._parts = parts
         self._names: dict[tuple[str, int | None], str] = {}
         self._open: dict[str, MemoryBank] = {}
         self._lock = threading.Lock()
@@ -198,8 +172,8 @@ class Banks:
     def _name(self, root: Arm, seed: int) -> str:
         if root.learns:
             taken = StepFolder(self._run, root.name, seed).taken()
-            if len(taken) < len(self._tasks):
-                what = f"has taken {len(taken)} of {len(self._tasks)} steps"
+            if len(taken) < len(self._plan.stream):
+                what = f"has taken {len(taken)} of {len(self._plan.stream)} steps"
                 hint = "run the same command again"
                 raise RecordError(what, where=f"stream {root.name}.{seed}", hint=hint)
             return taken[-1].after
@@ -219,20 +193,15 @@ class Banks:
                 self._snapshots.read(name)
                 return name
         distiller, split = self._parts.distiller(root), split_tasks(self._plan.corpus).by_id()
-        made = [distiller.from_gold(task, split.get(task.id)) for task in self._tasks]
+        made = [distiller.from_gold(task, split.get(task.id)) for task in self._plan.stream]
         with self._parts.open_bank(Snapshot.of(())) as bank:
             added = bank.add([item for one in made for item in one.items], reason="gold")
             snapshot = bank.snapshot()
         self._snapshots.write(snapshot)
-        content = {
-            "version": 1,
-            "arm": root.name,
-            "source": "gold",
-            "after": snapshot.hash,
-            "tasks": [task.id for task in self._tasks],
-            "added": list(dict.fromkeys(added)),
-            "rejected": [asdict(rejected) for one in made for rejected in one.rejected],
-        }
+        rejected = [asdict(rejected) for one in made for rejected in one.rejected]
+        content = {"version": 1, "arm": root.name, "source": "gold", "after": snapshot.hash}
+        content |= {"tasks": [task.id for task in self._plan.stream]}
+        content |= {"added": list(dict.fromkeys(added)), "rejected": rejected}
         storage.write_json(note, content)
         return snapshot.hash
 
@@ -247,13 +216,10 @@ class Recalls:
         bank: Callable[[Job], tuple[str, MemoryBank]],
         builder: Callable[[Arm], ContextBuilder],
     ) -> None:
-        self._context = context
+        self._context, self._bank, self._builder = context, bank, builder
         pack = context.pack
-        self._linker = EntityLinker(
-            context.client, context.endpoint, pack.languages if pack else ()
-        )
-        self._bank = bank
-        self._builder = builder
+        languages = pack.languages if pack else ()
+        self._linker = EntityLinker(context.client, context.endpoint, languages)
         held_out = {task.id: task for task in (*plan.tasks, *split_tasks(plan.corpus).test)}
         self._held_out = tuple(held_out.values())
         self._scope = Scope(pack=pack.key if pack else "", endpoint=context.endpoint.url)
@@ -276,22 +242,21 @@ class Recalls:
                 seconds = time.monotonic() - began
             if memory.as_tools:
                 tools = self._tools(job, memory, bank, leakage)
-        text = ""
+        text, question = "", ""
         if arm.layers or memory.in_context:
             context = self._builder(arm).build(job.task.query, found)
             # What is recorded is what was shown.
             text, found = context.text, context.retrieval
-        return Recall(
-            snapshot=name,
-            context=text,
-            demonstrations=tuple(d.demonstration for d in found.demonstrations) if found else (),
-            examples=tuple(
-                one.example for one in (found.found if found else ()) if one.example is not None
-            ),
-            question=self._linker.annotated(job.task.query) if arm.entity_linking else "",
-            tools=tools,
-            event=found.to_event() if found is not None else None,
-            seconds=seconds,
+        if arm.entity_linking:
+            question = self._linker.annotated(job.task.query)
+        recall = Recall(name, text, question=question, tools=tools, seconds=seconds)
+        if found is None:
+            return recall
+        return replace(
+            recall,
+            demonstrations=tuple(one.demonstration for one in found.demonstrations),
+            examples=tuple(one.example for one in found.found if one.example is not None),
+            event=found.to_event(),
         )
 
     def leakage(self, task: Task) -> LeakageFilter:
@@ -343,30 +308,21 @@ class Recalls:
     def _work(self, query: str) -> tuple[Turn, ...]:
         with self._lock:
             if query not in self._worked:
-                context = self._context
-                tools = SPARQLTools(context.endpoint, client=context.client)
-                with contextlib.closing(tools):
-                    try:
-                        self._worked[query] = worked_turns(query, tools.as_dspy_tools())
-                    except ToolError:
-                        self._worked[query] = ()
+                self._worked[query] = ()
+                tools = SPARQLTools(self._context.endpoint, client=self._context.client)
+                with contextlib.closing(tools), contextlib.suppress(ToolError):
+                    self._worked[query] = worked_turns(query, tools.as_dspy_tools())
             return self._worked[query]
 
     def _tools(
         self, job: Job, memory: RetrievedMemory, bank: MemoryBank, leakage: LeakageFilter
     ) -> Callable[[Recorder], Mapping[str, Callable[..., Any]]]:
+        seed = job.key.seed if isinstance(memory, RandomMemory) else None
+        given: dict[str, Any] = {"leakage": leakage, "scope": self._scope, "random_seed": seed}
+        given |= {"kinds": _kinds(memory), "items": memory.items, "tokens": memory.tokens}
+
         def make(recorder: Recorder) -> Mapping[str, Callable[..., Any]]:
-            consultation = Consultation(
-                bank,
-                leakage=leakage,
-                recorder=recorder,
-                scope=self._scope,
-                kinds=_kinds(memory),
-                items=memory.items,
-                tokens=memory.tokens,
-                random_seed=job.key.seed if isinstance(memory, RandomMemory) else None,
-            )
-            return MemoryTools(consultation).as_dspy_tools()
+            return MemoryTools(Consultation(bank, recorder=recorder, **given)).as_dspy_tools()
 
         return make
 

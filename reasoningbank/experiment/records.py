@@ -13,10 +13,11 @@ import re
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path, PurePosixPath
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
-from reasoningbank.agents import Attempt, AttemptStatus
+from reasoningbank.agents import UNJUDGED, Attempt, AttemptStatus
 from reasoningbank.errors import RecordError, UsageError
 from reasoningbank.experiment.storage import RunStorage, write_atomically
 from reasoningbank.judge import Verdict
@@ -127,6 +128,11 @@ class TrialRecord:
         return spent if self.status == "exhausted" else ""
 
     @property
+    def failed(self) -> bool:
+        """Whether it ended in an infrastructure error or a bug, and so is not judged."""
+        return self.status in UNJUDGED
+
+    @property
     def strict(self) -> bool:
         """Whether the result matched strictly; False for an unjudged trial."""
         return bool(self.verdict and self.verdict.get("strict"))
@@ -233,17 +239,10 @@ class RunFolder:
         Raises:
             RecordError: If the file is damaged or not a manifest.
         """
-        path = self.path / "manifest.json"
-        if not path.exists():
+        if not (self.path / "manifest.json").exists():
             return None
         hint = "restore it, or move it away: the records stay as they are"
-        try:
-            data = self.storage.read_json("manifest.json")
-        except RecordError as error:
-            raise RecordError(error.what, where=error.where, hint=hint) from error
-        if not isinstance(data, dict) or "experiment" not in data:
-            raise RecordError("is not a manifest", where=str(path), hint=hint)
-        return data
+        return _parsed(self.storage, "manifest.json", "a manifest", _manifest, hint)
 
     def write_manifest(self, manifest: Mapping[str, Any]) -> None:
         """Write the manifest."""
@@ -309,12 +308,12 @@ class RunFolder:
         Raises:
             RecordError: If one cannot be renamed.
         """
-        names = (path.relative_to(self.path).as_posix().removesuffix(".gz") for path in damaged)
+        names = [path.relative_to(self.path).as_posix().removesuffix(".gz") for path in damaged]
         return [self.storage.set_aside(name) for name in names]
 
     def read_steps(self) -> Iterator[tuple[Path, Step | RecordError]]:
         """Yield the path of each learning step with the step, or with the error of reading it."""
-        return self._each(_STEPS, lambda name: _step(self.storage, name))
+        return self._each(_STEPS, partial(_step, self.storage))
 
     def streams(self) -> dict[tuple[str, int], Sequence[Step]]:
         """Return the steps of each stream, by arm and task permutation.
@@ -336,14 +335,9 @@ class RunFolder:
         A note has `arm`, `after` (the snapshot), `added` and `rejected`.
         """
 
-        def note(name: str) -> Mapping[str, Any]:
-            data = self.storage.read_json(name)
-            if not isinstance(data, dict):
-                where = str(self.storage.path(name))
-                raise RecordError("is not a note of a bank", where=where)
-            return data
-
-        return self._each(_BANK_NOTES, note)
+        return self._each(
+            _BANK_NOTES, lambda name: _parsed(self.storage, name, "a note of a bank", dict)
+        )
 
     def _each(
         self, pattern: str, read: Callable[[str], Found]
@@ -442,16 +436,11 @@ class RunFolder:
         return copy
 
     def _trial(self, name: str) -> TrialRecord:
-        path = self.storage.path(name)
         hint = "delete the file and run the same command again"
-        try:
-            trial = TrialRecord.from_json(self.storage.read_json(name))
-        except (KeyError, TypeError, AttributeError, ValueError) as error:
-            what = f"is not a trial ({error!r})"
-            raise RecordError(what, where=str(path), hint=hint, code="not-a-trial") from error
+        trial = _parsed(self.storage, name, "a trial", TrialRecord.from_json, hint)
         if trial.key.path != name:
-            what = f"holds another trial ({trial.key})"
-            raise RecordError(what, where=str(path), hint=hint, code="another-trial")
+            what, where = f"holds another trial ({trial.key})", str(self.storage.path(name))
+            raise RecordError(what, where=where, hint=hint, code="another-trial")
         return trial
 
 
@@ -498,38 +487,28 @@ class StepFolder:
         return f"learning/{arm}.{order}/{step:04}.json"
 
 
-class StreamProgress(NamedTuple):
-    """Progress of a stream."""
-
-    arm: str
-    order: int
-    taken: int
-    total: int
-
-
-def streams_of(run: Path, manifest: Mapping[str, Any]) -> list[StreamProgress]:
-    """Return the progress of each stream of a run, including streams that have not begun."""
-    experiment = manifest.get("experiment") or {}
-    steps = RunStorage(run).names(_STEPS)
-    found = []
-    for arm in experiment.get("arms") or ():
-        memory = arm.get("memory") or {}
-        memory = {"source": memory} if isinstance(memory, str) else memory
-        if memory.get("source") != "learned" or memory.get("of"):
-            continue
-        for order in arm.get("seeds") or experiment.get("seeds") or (0,):
-            taken = sum(name.startswith(f"learning/{arm['name']}.{order}/") for name in steps)
-            total = len(manifest.get("stream") or ())
-            found.append(StreamProgress(str(arm["name"]), int(order), taken, total))
-    return found
-
-
 def _step(storage: RunStorage, name: str) -> Step:
+    return _parsed(storage, name, "a step of a stream", Step.from_json)
+
+
+def _manifest(data: Mapping[str, Any]) -> dict[str, Any]:
+    _ = data["experiment"]
+    return dict(data)
+
+
+def _parsed(
+    storage: RunStorage, name: str, kind: str, parse: Callable[[Any], Found], hint: str = ""
+) -> Found:
+    """Return what a file holds; a file that holds anything else is damaged."""
+    where = str(storage.path(name))
     try:
-        return Step.from_json(storage.read_json(name))
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        where = str(storage.path(name))
-        raise RecordError(f"is not a step of a stream ({error!r})", where=where) from error
+        return parse(storage.read_json(name))
+    except RecordError as error:
+        raise RecordError(error.what, where=where, hint=hint or error.hint) from error
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        code = f"not-{kind.replace(' ', '-')}"
+        what = f"is not {kind} ({error!r})"
+        raise RecordError(what, where=where, hint=hint, code=code) from error
 
 
 def _hash_of(snapshot: str) -> str:

@@ -49,21 +49,7 @@ class VerdictChange:
 
 @dataclass
 class Rejudged:
-    """The outcome of judging a run again.
-
-    Attributes:
-        judge: The judge's name.
-        folder: The folder with the records as they are now.
-        judged: Trials judged now.
-        known: Trials that this judge had judged before.
-        without_verdict: Trials that ended in infrastructure errors, which no judge can judge.
-        changed: Verdicts of the execution judge that came out differently.
-        failed: Trials left as they were, each with what failed.
-        undecided: Trials on which the judge did not decide.
-        agreement: The judge against the execution judge, over all trials it has judged.
-        rule: The plain rule against the execution judge, over all trials.
-        seconds: Duration of each judgement made now.
-    """
+    """The outcome of judging a run again."""
 
     judge: str
     folder: RunFolder
@@ -101,31 +87,7 @@ def rejudge_run(
     on_progress: Callable[[int, int, TrialKey], None] = lambda *_: None,
     on_notice: Callable[[str], None] = lambda _: None,
 ) -> Rejudged:
-    """Judge the trials of a run with another judge, or again.
-
-    Each record is written as soon as it is judged, so the same command resumes where it stopped.
-
-    Args:
-        folder: The run.
-        judge: ``execution``, ``rule`` or ``lm:NAME`` with a model's name.
-        out: Where to write a copy of the run that is judged instead; an existing copy is resumed.
-        arms: Only trials of these arms; empty for all.
-        limit: Most trials to judge.
-        again: Whether trials that this model has judged are judged again.
-        overwrite: Whether a verdict of the execution judge that comes out differently replaces
-            the run's own. In a copy it always does.
-        on_progress: Called before each trial with the number done, the total, and the next key.
-        on_notice: Called with one line for people.
-
-    Returns:
-        The outcome.
-
-    Raises:
-        UsageError: If there is no such run, judge or arm, `out` holds another run, or the run is
-            archived and there is no `out`.
-        SetupError: If the machine lacks a part.
-        RecordError: If a record cannot be read or written.
-    """
+    """Judge the trials of a run with another judge, or again."""
     manifest = folder.require_manifest()
     kind, _, model = judge.partition(":")
     if kind == "lm" and model:
@@ -148,6 +110,8 @@ def rejudge_run(
         outcome = Rejudged(judge, target)
         with open_judge(judge, target, on_notice) as opened:
             todo = _todo(outcome, arms, again, on_notice)[:limit]
+            if model and outcome.known:
+                _check_same_model(target, judge, opened[1]["model"])
             _judge_all(outcome, opened, todo, overwrite or not in_place, on_progress, on_notice)
     summary = target.path / "summary.json"
     if any(change.written for change in outcome.changed) and summary.exists():
@@ -162,6 +126,20 @@ def rejudge_run(
     outcome.agreement = agreement_with(judge, records) if judge != "execution" else None
     outcome.rule = agreement_with("rule", records)
     return outcome
+
+
+def _check_same_model(folder: RunFolder, judge: str, now: Mapping[str, Any]) -> None:
+    """Check that the model and server of earlier judgements are those of the next ones."""
+    manifest = folder.manifest or {}
+    inline = (manifest.get("hashes") or {}).get("models", {}).get(judge.partition(":")[2])
+    before = manifest.get("judges", {}).get(judge, {}).get("model") or inline or now
+    if any(before.get(name) != now.get(name) for name in ("model", "sha256", "api_base")):
+        raise UsageError(
+            f"the run's judgements of {judge} are by another model or server",
+            where=str(folder.path),
+            hint="judge all trials with --again, or a copy with --out",
+            code="another-judge",
+        )
 
 
 def _copy(

@@ -93,6 +93,8 @@ def run_experiment(
     """
     plan = plan_run(experiment, limit=limit, only=only, tasks=tasks)
     _check_models(experiment, plan.jobs)
+    for finding in plan.denied:
+        on_notice(str(finding))
     workers = experiment.executor.workers
     with hold_run(folder):
         damaged = set(folder.damaged())
@@ -205,7 +207,7 @@ def _repeatable(
     for job in plan.jobs:
         if job.key in chosen and job.teaches and is_done(folder, job):
             with contextlib.suppress(RecordError):
-                if folder.read(job.key).status != "error":
+                if not folder.read(job.key).failed:
                     chosen.discard(job.key)
                     kept += 1
     if kept:

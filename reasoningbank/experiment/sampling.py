@@ -8,11 +8,11 @@ execution-based self-consistency (arXiv 2203.11171).
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from reasoningbank.agents import Attempt, Budget
+from reasoningbank.agents import UNJUDGED, Attempt, Budget
 from reasoningbank.errors import EndpointError, QueryError
 from reasoningbank.experiment.settings import SamplingSettings
 from reasoningbank.judge import Answer, compare
@@ -73,37 +73,33 @@ def sample(
     explain: Explain | None = None,
 ) -> Sampled:
     """Attempt a task several times and choose one attempt."""
-    done: list[Rollout] = []
-    for number, left in _attempts(settings, done, budget, tokens):
-        note = ""
-        if settings.kind == "sequential" and done:
-            note = _refinement(done[-1], prefixes or {}, explain)
-        made = attempt(number, note, left, STUCK_TEMPERATURE if note and _repeats(done) else None)
-        if made.status == "error":
-            return Sampled(Rollout(number, made), tuple(done))
-        try:
-            done.append(_looked_at(Rollout(number, made), run))
-        except EndpointError as error:
-            spoiled = replace(made, status="error", findings=(error.finding,))
-            return Sampled(Rollout(number, spoiled), tuple(done))
-        if settings.kind == "sequential" and _repeats(done) and _has_rows(done[-1]):
-            break
-    voted = _voted(done)
-    best = max(voted, key=_vote if settings.kind == "parallel" else _rank)
-    return Sampled(best, tuple(one for one in voted if one is not best))
-
-
-def _attempts(
-    settings: SamplingSettings, done: list[Rollout], budget: Budget, tokens: int | None
-) -> Iterator[tuple[int, Budget]]:
+    sequential, done = settings.kind == "sequential", list[Rollout]()
     for number in range(settings.k):
         spent = sum((one.attempt.usage for one in done), Usage())
         left = _left(budget, spent)
-        if number and left is None:
-            return
-        if number and tokens is not None and spent.tokens >= tokens:
-            return
-        yield number, left or budget
+        if number and (left is None or (tokens is not None and spent.tokens >= tokens)):
+            break
+        note = _refinement(done[-1], prefixes or {}, explain) if sequential and done else ""
+        warm = STUCK_TEMPERATURE if note and _repeats(done) else None
+        made = attempt(number, note, left or budget, warm)
+        if made.status in UNJUDGED:
+            return Sampled(Rollout(number, made), tuple(done))
+        answer, failure = None, "no query was given"
+        try:
+            if made.sparql and made.sparql.strip():
+                answer, failure = run(made.sparql), ""
+        except QueryError as error:
+            failure = str(error)
+        except EndpointError as error:
+            spoiled = replace(made, status="error", findings=(error.finding,))
+            return Sampled(Rollout(number, spoiled), tuple(done))
+        done.append(Rollout(number, made, answer, failure))
+        if sequential and _repeats(done) and _has_rows(done[-1]):
+            break
+    voted = _voted(done)
+    # The most frequent result, the first of those; or the last one with rows.
+    best = max(voted, key=_rank if sequential else _vote)
+    return Sampled(best, tuple(one for one in voted if one is not best))
 
 
 # Seconds are not shared, so that the number of attempts does not depend on the machine's load.
@@ -118,23 +114,11 @@ def _left(budget: Budget, spent: Usage) -> Budget | None:
         "dollars": spent.dollars or 0.0,
     }
     limits = {name: getattr(budget, name) for name in used}
-    left = {name: limit - used[name] for name, limit in limits.items() if limit is not None}
+    left = {name: max(0, limit - used[name]) for name, limit in limits.items() if limit is not None}
     # An agent can write a query without tool calls.
-    if any(amount <= 0 for name, amount in left.items() if name != "tool_calls"):
+    if any(amount == 0 for name, amount in left.items() if name != "tool_calls"):
         return None
-    if "tool_calls" in left:
-        left["tool_calls"] = max(0, left["tool_calls"])
     return budget.model_copy(update=left)
-
-
-def _looked_at(one: Rollout, run: Callable[[str], Answer]) -> Rollout:
-    sparql = one.attempt.sparql
-    if not sparql or not sparql.strip():
-        return replace(one, failure="no query was given")
-    try:
-        return replace(one, answer=run(sparql))
-    except QueryError as error:
-        return replace(one, failure=str(error))
 
 
 def _voted(done: list[Rollout]) -> list[Rollout]:

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 from reasoningbank.corpus import Task
 from reasoningbank.errors import EndpointError, ModelError, RecordError, UsageError
@@ -56,18 +57,17 @@ class LearningSession:
         self._recalls = Recalls(context, plan, self._bank, self.parts.builder)
         self._streams: dict[tuple[str, int], TaskStream] = {}
         self._waiting: Counter[str] = Counter()
-        self._chained = False
+        self._began = False
 
     def waves(self) -> Iterator[list[Iterable[Job]]]:
         """Yield the chains that can run side by side, one wave after the other."""
-        waves: dict[int, list[Job]] = defaultdict(list)
-        for job in [*self._lost(), *self._todo]:
-            waves[self._level(job)].append(job)
-        for level in sorted(waves):
-            chains = self._chains(waves[level])
-            self._chained = self._chained or bool(chains)
-            if chains:
-                yield chains
+        left = [*self._lost(), *self._todo]
+        while left:
+            chains, left = self._ready(left)
+            self._began = self._began or bool(chains)
+            if not chains:
+                return
+            yield chains
 
     def trial(self, job: Job, worker: int) -> Trial:
         """Return a trial with what it is given of memory."""
@@ -93,7 +93,7 @@ class LearningSession:
     def finish(self) -> None:
         """Report what could not be run."""
         where = str(self.folder.path)
-        if self._waiting and not self._chained:
+        if self._waiting and not self._began:
             hint = "run these first, or leave --only and --task out"
             raise UsageError("; ".join(self._waiting), where=where, hint=hint)
         for reason, trials in self._waiting.items():
@@ -102,7 +102,9 @@ class LearningSession:
         if stopped:
             more = f" (and {len(stopped) - 1} more streams)" if len(stopped) > 1 else ""
             what = f"a stream ended before its last step: {stopped[0]}{more}"
-            hint = "fix the cause, then: reasoningbank rerun RUN --status error --missing"
+            kinds = {stream.stopped_by for stream in self._streams.values() if stream.stopped}
+            rerun = f"reasoningbank rerun RUN --status {'bug' if 'bug' in kinds else 'error'}"
+            hint = f"fix the cause, then: {rerun} --missing"
             raise EndpointError(what, where=where, hint=hint)
 
     def judged(self, arm: Arm, record: TrialRecord) -> TrialRecord:
@@ -123,23 +125,30 @@ class LearningSession:
         key = TrialKey(control.name, task, seed if seed in seeds else seeds[0])
         return control.name, self._read(key)
 
-    def _chains(self, jobs: Iterable[Job]) -> list[Iterable[Job]]:
+    def _ready(self, jobs: Sequence[Job]) -> tuple[list[Iterable[Job]], list[Job]]:
+        """Return what can run now, and the jobs that wait for it; note what these wait for."""
         chains: list[Iterable[Job]] = []
+        waiting: list[Job] = []
+        reasons: dict[tuple[Any, ...], str] = {}
+        self._waiting.clear()
         for job in jobs:
-            if not job.teaches:
-                if reason := self._waits_for(job):
-                    self._waiting[reason] += 1
-                else:
-                    chains.append([job])
-                continue
-            place = _place(job)
-            if place not in self._streams:
-                stream = self._streams[place] = TaskStream(self, job.arm, job.key.seed)
-                if reason := self._lacks_control(stream):
-                    self._waiting[reason] += sum(j.teaches and _place(j) == place for j in jobs)
-                else:
-                    chains.append(stream.jobs())
-        return chains
+            place = (*_place(job), job.step is None, job.arm.tokens_from and job.key)
+            if place not in reasons:
+                reasons[place] = self._waits_for(job)
+                if job.teaches and not reasons[place]:
+                    chains.append(self._stream(job).jobs())
+            if reason := reasons[place]:
+                self._waiting[reason] += 1
+                waiting.append(job)
+            elif not job.teaches:
+                chains.append([job])
+        return chains, waiting
+
+    def _stream(self, job: Job) -> TaskStream:
+        place = _place(job)
+        if place not in self._streams:
+            self._streams[place] = TaskStream(self, job.arm, job.key.seed)
+        return self._streams[place]
 
     def _lost(self) -> list[Job]:
         """Return the last steps of streams whose final bank can no longer be read."""
@@ -167,43 +176,24 @@ class LearningSession:
 
     def _waits_for(self, job: Job) -> str:
         """Return what a trial depends on that does not exist yet; empty for nothing."""
-        root = bank_arm(self.experiment, job.arm)
-        if root.learns and job.step is None:
+        root, arm = bank_arm(self.experiment, job.arm), job.arm
+        if job.teaches:
+            for task in self._stream(job).tasks:
+                name, found = self.control(arm, task.id, job.key.seed)
+                if name and (found is None or found.failed):
+                    return f"stream {arm.name}.{job.key.seed} waits for the trials of {name}"
+        elif job.step is None and root.learns:
             taken = len(StepFolder(self.folder.path, root.name, job.key.seed).taken())
             if taken < len(self.plan.stream):
                 place = f"{root.name}.{job.key.seed}"
                 return f"stream {place} is at step {taken} of {len(self.plan.stream)}"
-        if job.arm.tokens_from and job.step is None and self._tokens(job) is None:
-            return f"{job.arm.tokens_from}, whose tokens {job.key.arm} matches, lacks their tasks"
+        if arm.tokens_from and job.step is None and self._tokens(job) is None:
+            return f"{arm.tokens_from}, whose tokens {job.key.arm} matches, lacks their tasks"
         return ""
-
-    def _lacks_control(self, stream: TaskStream) -> str:
-        for task in stream.tasks:
-            name, found = self.control(stream.arm, task.id, stream.order)
-            if name and (found is None or found.status == "error"):
-                return f"stream {stream.name} waits for the trials of {name}"
-        return ""
-
-    def _level(self, job: Job) -> int:
-        """Return the wave in which a trial runs, from 0: after the trials it depends on."""
-        if job.step is None:
-            return self._evaluation_level(job.arm)
-        return self._stream_level(job.arm) if job.teaches else 0
-
-    def _stream_level(self, arm: Arm) -> int:
-        return 0 if control_of(self.experiment, arm) is None else 1
-
-    def _evaluation_level(self, arm: Arm) -> int:
-        root = bank_arm(self.experiment, arm)
-        level = self._stream_level(root) + 1 if root.learns else 0
-        if arm.tokens_from:
-            other = self.experiment.arms_by_name[arm.tokens_from]
-            level = max(level, self._evaluation_level(other) + 1)
-        return level
 
     def _tokens(self, job: Job) -> int | None:
         found = self._read(replace(job.key, arm=job.arm.tokens_from))
-        return None if found is None or found.status == "error" else found.usage.tokens
+        return None if found is None or found.failed else found.usage.tokens
 
     def _read(self, key: TrialKey) -> TrialRecord | None:
         with contextlib.suppress(RecordError):
@@ -229,7 +219,7 @@ class TaskStream:
         self.name = f"{arm.name}.{order}"
         planned = sum(j.teaches and _place(j) == (arm.name, order) for j in session.plan.jobs)
         self.tasks = permuted(session.plan.stream, order)[:planned]
-        self.stopped = ""
+        self.stopped, self.stopped_by = "", "error"
         self._session = session
         self._folder = session.folder
         self._snapshots = session.snapshots
@@ -295,7 +285,7 @@ class TaskStream:
         """Return whether a trial is on disk and need not be run again."""
         if not self._folder.done(key):
             return False
-        return key not in self._session.again or self._folder.read(key).status != "error"
+        return key not in self._session.again or not self._folder.read(key).failed
 
     def _taken(self, number: int, before: str, task: Task) -> Step | None:
         """Return a step that is on disk and follows its predecessor."""
@@ -336,8 +326,8 @@ class TaskStream:
         session, record = self._session, self._folder.read(key)
         total = len(session.plan.stream)
         place = f"stream {self.name}, step {record.step} of {total}"
-        if record.status == "error":
-            self.stopped = f"{place}: {record.error}"
+        if record.failed:
+            self.stopped, self.stopped_by = f"{place}: {record.error}", record.status
             return None
         name = self.bank[0]
         if record.memory != name:

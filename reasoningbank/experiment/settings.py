@@ -162,12 +162,12 @@ class Memory(Strict):
     @property
     def in_context(self) -> bool:
         """Whether items are put into the context."""
-        return False
+        return getattr(self, "show", "none") in ("context", "both")
 
     @property
     def as_tools(self) -> bool:
         """Whether the agent has tools that search the bank."""
-        return False
+        return getattr(self, "show", "none") in ("tools", "both")
 
 
 class NoMemory(Memory):
@@ -185,22 +185,11 @@ class RetrievedMemory(Memory):
     tokens: int = Field(default=600, ge=50, le=20_000)
     demonstrations: bool = False
 
-    @property
-    def in_context(self) -> bool:
-        """Whether items are put into the context."""
-        return self.show in ("context", "both")
-
-    @property
-    def as_tools(self) -> bool:
-        """Whether the agent has tools that search the bank."""
-        return self.show in ("tools", "both")
-
     @model_validator(mode="after")
     def _check_demonstrations(self) -> RetrievedMemory:
         if self.demonstrations and not self.in_context:
-            raise invalid(
-                "demonstrations-not-shown", "demonstrations need show = 'context' or 'both'"
-            )
+            said = "demonstrations need show = 'context' or 'both'"
+            raise invalid("demonstrations-not-shown", said)
         return self
 
 
@@ -333,10 +322,8 @@ class SamplingSettings(Strict):
     @model_validator(mode="after")
     def _check_token_match(self) -> SamplingSettings:
         if self.match_tokens_of and (self.kind != "parallel" or self.phase == "stream"):
-            raise invalid(
-                "token-match-not-possible",
-                "match_tokens_of needs kind = 'parallel' and phase = 'evaluation' or 'both'",
-            )
+            said = "match_tokens_of needs kind = 'parallel' and phase = 'evaluation' or 'both'"
+            raise invalid("token-match-not-possible", said)
         if not self.match_tokens_of and self.k < 2:
             raise invalid("one-sample", "sampling needs k of at least 2; leave the table out")
         return self

@@ -30,21 +30,7 @@ RunStatus = Literal["running", "dead", "finished", "stopped", "failed"]
 
 @dataclass(frozen=True)
 class RunState:
-    """The last report of the process that runs, or ran, a run.
-
-    Attributes:
-        status: `running`; `finished`: everything requested is on disk; `stopped`: interrupted and
-            ended in order; `failed`: ended by an error; `dead`: killed.
-        pid: The process.
-        host: Its machine.
-        began: When it began, ISO 8601 in UTC.
-        updated: Time of the report.
-        total: Trials requested, including those on disk.
-        done: Trials on disk.
-        workers: Trials at one time.
-        in_flight: Trials that had begun and not ended.
-        error: The error that ended it, if any.
-    """
+    """The last report of the process that runs, or ran, a run."""
 
     status: RunStatus
     pid: int
@@ -169,6 +155,7 @@ def _lives(folder: RunFolder, state: RunState) -> bool:
     held = is_held(folder)
     if held is not None or state.host != socket.gethostname():
         return held is not False
+    # The lock is somebody else's.
     with contextlib.suppress(PermissionError):
         try:
             os.kill(state.pid, 0)

@@ -92,13 +92,10 @@ def outcome_of(
 
 def experiences_of(record: TrialRecord, arm: Arm, task: Task, metric: str) -> Iterator[Experience]:
     """Yield the attempts of a trial that can be learned from, the chosen one first."""
-    names = ("sparql", "verdict", "judgements", "error")
-    attempts = [({name: getattr(record, name) for name in names}, record.trajectory)]
-    attempts += [
-        (dict(other), Trajectory.from_json(other["trajectory"])) for other in record.rollouts
-    ]
-    for attempt, trajectory in attempts:
-        said, error = attempt.get("verdict") or {}, attempt.get("error") or ""
+    names = ("sparql", "verdict", "judgements")
+    chosen = {name: getattr(record, name) for name in names}
+    for attempt, trajectory in [(chosen, record.trajectory), *_others(record)]:
+        said = attempt.get("verdict") or {}
         outcome = outcome_of(arm, metric, said, attempt.get("judgements") or {})
         if outcome.success is None:
             continue
@@ -113,22 +110,23 @@ def experiences_of(record: TrialRecord, arm: Arm, task: Task, metric: str) -> It
             judge=outcome.used,
             ran=ran,
             rows=int(said.get("n_predicted") or 0) if ran else None,
-            error=error if ran else str(said.get("reason") or error),
             trajectory=trajectory,
             trial=str(record.key),
             model=arm.lm,
-            reason=outcome.reason,
             findings=findings_of(said) if arm.learns_from != "lm" else (),
             time=record.started,
         )
 
 
+def _others(record: TrialRecord) -> list[tuple[Mapping[str, Any], Trajectory]]:
+    return [(one, Trajectory.from_json(one["trajectory"])) for one in record.rollouts]
+
+
 def retrieved_in(record: TrialRecord) -> tuple[str, ...]:
     """Return the ids of the items that a trial was shown, each once."""
-    others = [Trajectory.from_json(other["trajectory"]) for other in record.rollouts]
     shown = (
         item
-        for trajectory in (record.trajectory, *others)
+        for trajectory in (record.trajectory, *(one for _, one in _others(record)))
         for event in trajectory.of("memory_retrieved")
         for item in trajectory.resolve(event.data).get("items") or ()
     )
@@ -190,12 +188,10 @@ class Learner:
 
     def _counters(self, found: Outcome, control: TrialRecord | None) -> tuple[Counters, str]:
         """Return what is counted for each item that was shown, and the control's name."""
-        without = None
-        if control is not None and control.verdict is not None and found.success is not None:
+        without, said = None, found.success
+        if control is not None and control.verdict is not None and said is not None:
             without = outcome_of(self.arm, self.metric, control.verdict, control.judgements).success
-        helped = without is False and found.success is True
-        hurt = without is True and found.success is False
-        outcomes = (found.success is True, found.success is False, helped, hurt)
-        return Counters(1, *map(int, outcomes)), str(
-            control.key
-        ) if control is not None and without is not None else ""
+        name = str(control.key) if control is not None and without is not None else ""
+        # Helped: only this trial succeeded; hurt: only the one without memory.
+        helped, hurt = without is False and said is True, without is True and said is False
+        return Counters(1, int(said is True), int(said is False), int(helped), int(hurt)), name

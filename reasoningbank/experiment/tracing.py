@@ -44,13 +44,13 @@ def mlflow_tracer(
         except Exception as error:
             # MLflow, its database driver and the network may raise anything: the run goes on.
             logger.debug("tracing failed", exc_info=True)
-            if not failed.is_set():
-                reason = " ".join(str(error).split())[:300] or type(error).__name__
-                on_failure(
-                    f"MLflow at {_shown(address)}: {reason}; the run goes on untraced, and the "
-                    "same command traces what is missing"
-                )
-            failed.set()
+            reason = " ".join(str(error).split())[:300] or type(error).__name__
+            give_up(f": {reason}; the run goes on untraced, and")
+
+    def give_up(said: str) -> None:
+        if not failed.is_set():
+            on_failure(f"MLflow at {_shown(address)}{said} the same command traces what is missing")
+        failed.set()
 
     def observe(record: TrialRecord) -> None:
         if not failed.is_set():
@@ -69,11 +69,7 @@ def mlflow_tracer(
         waiting.put(status)
         thread.join(patience_s)
         if thread.is_alive():
-            failed.set()
-            on_failure(
-                f"MLflow at {_shown(address)} is slow, and not every trial is traced; "
-                "the same command traces what is missing"
-            )
+            give_up(" is slow, and not every trial is traced;")
 
 
 def _trace(uri: str, folder: RunFolder, waiting: queue.SimpleQueue[TrialKey | str]) -> None:

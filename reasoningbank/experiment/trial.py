@@ -3,18 +3,33 @@
 from __future__ import annotations
 
 import logging
+import sqlite3
 import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-from reasoningbank.agents import Attempt, Budget, Episode, Meter, failure_of, make_agent
+import httpx
+from dspy.primitives.code_interpreter import CodeInterpreterError
+
+from reasoningbank.agents import (
+    UNJUDGED,
+    Attempt,
+    Budget,
+    Episode,
+    Meter,
+    failure_of,
+    make_agent,
+)
+from reasoningbank.agents.protocol import conclude
 from reasoningbank.corpus import Task
 from reasoningbank.errors import (
+    BudgetError,
+    EndpointError,
+    ModelError,
     QueryError,
-    ReasoningBankError,
     RecordError,
     SetupError,
     UsageError,
@@ -27,16 +42,28 @@ from reasoningbank.experiment.settings import SamplingSettings
 from reasoningbank.findings import Finding
 from reasoningbank.judge import AnswerSample, Judgement, LMJudge, case_of
 from reasoningbank.judge.lm_judge import MAX_REPLY_TOKENS
-from reasoningbank.lm import UsageCounter, asked_as, parse_name, takes_temperature
+from reasoningbank.lm import (
+    UsageCounter,
+    asked_as,
+    lm_failure,
+    parse_name,
+    takes_temperature,
+)
 from reasoningbank.refs import RefStore
 from reasoningbank.schema import explainer
-from reasoningbank.tools import EndpointTools, SPARQLTools
+from reasoningbank.tools import DEFAULT_TOOLS, EndpointTools, SPARQLTools
 from reasoningbank.trajectory import Event, Recorder, Trajectory, Usage
 
 logger = logging.getLogger(__name__)
 
 #: Errors after which no trial can succeed; every other error concerns one trial.
 ENDS_THE_RUN = (SetupError, UsageError, RecordError)
+#: Errors of the machine and the network, after which a trial may succeed if it is run again.
+_INFRASTRUCTURE = (EndpointError, OSError, httpx.HTTPError, sqlite3.OperationalError, MemoryError,
+                   CodeInterpreterError)  # fmt: skip
+#: Those among them that happen again every time.
+_MISTAKES = (FileNotFoundError, FileExistsError, IsADirectoryError, NotADirectoryError,
+             PermissionError)  # fmt: skip
 
 
 def run_trial(
@@ -55,25 +82,9 @@ def attempt_task(
     recall: Recall = NOTHING,
     watch: Callable[[Event], None] | None = None,
 ) -> Attempt:
-    """Let the arm's agent answer a task, unjudged.
-
-    Args:
-        context: What trials share.
-        experiment: Its budget applies if the arm has none.
-        arm: Agent and model.
-        task: The task as the agent may see it.
-        recall: What the agent is given of memory.
-        watch: Called with each event as it is recorded.
-
-    Returns:
-        The attempt; its status is `error` if the endpoint failed and there is no query.
-
-    Raises:
-        UsageError: If the arm names an unknown tool.
-    """
-    trial = Trial(context, experiment, arm, task, TrialKey(arm.name, task.id, 0))
-    trial.recall = recall
-    return trial.attempt(task, watch=watch)
+    """Let the arm's agent answer a task, as the agent may see it, unjudged and outside a run."""
+    key = TrialKey(arm.name, task.id, 0)
+    return Trial(context, experiment, arm, task, key, recall=recall).attempt(task, watch=watch)
 
 
 @dataclass
@@ -95,32 +106,31 @@ class Trial:
 
     def run(self) -> TrialRecord:
         """Run the trial and return its record."""
-        agent = make_agent(self.arm.agent)
+        agent, sampling = make_agent(self.arm.agent), self.arm.sampling
         judged: Judgement | None = None
         rollouts: tuple[Mapping[str, Any], ...] = ()
-        failure: Exception | None = None
         sampled = self._sampled
+        attempt = Attempt(None, "", "bug", Usage(), Trajectory())
         try:
             if sampled is None:
                 self._started = datetime.now(UTC).isoformat(timespec="milliseconds")
                 self.recall = self.remember()
                 seen = self.task if agent.sees_gold else self.task.blind()
-                sampling = self.arm.sampling
                 if sampling and sampling.applies(in_stream=self.step is not None):
                     sampled = self._sample(sampling, seen)
                 else:
                     sampled = Sampled(Rollout(0, self.attempt(seen)))
-            if sampled.attempt.status != "error":
+            attempt = sampled.attempt
+            if attempt.status not in UNJUDGED:
                 self._sampled = sampled
-                judged = self.context.judge.examine(self.task, sampled.attempt.sparql)
+                judged = self.context.judge.examine(self.task, attempt.sparql)
                 rollouts = tuple(self._judge(other) for other in sampled.others)
         except ENDS_THE_RUN:
             raise
         except Exception as error:
-            failure, judged = error, None
-        attempt = sampled.attempt if sampled else Attempt(None, "", "error", Usage(), Trajectory())
-        if failure is not None:
-            attempt = replace(attempt, status="error", findings=(failure_of(failure),))
+            judged = None
+            status, finding = _failure(error)
+            attempt = replace(attempt, status=status, findings=(finding,))
         model = self.context.models.get(self.arm.lm) if agent.uses_lm else None
         record = TrialRecord.of(
             self.key,
@@ -136,7 +146,14 @@ class Trial:
             rollouts=rollouts,
             tokens_wanted=self.tokens,
         )
-        return _judged_by_lm(self.context, self.arm.judge_lm, record)
+        if not self.arm.judge_lm or judged is None:
+            return record
+        try:
+            return judge_record(self.context, self.arm.judge_lm, record)
+        except Exception as error:
+            # The trial is complete without it, and `judge run` can add it later.
+            logger.warning("%s could not judge a trial: %s", self.arm.judge_lm, error)
+            return record
 
     def attempt(
         self,
@@ -200,7 +217,16 @@ class Trial:
             except ENDS_THE_RUN:
                 raise
             except Exception as error:
-                return _errored(episode, error)
+                if isinstance(meant := lm_failure(error), ENDS_THE_RUN):
+                    raise meant from error
+                if isinstance(meant, BudgetError):
+                    return conclude(episode, None, "exhausted", [meant])
+                status, finding = _failure(error)
+                logger.warning("a trial ended in an error: %s", finding)
+                data = {"error": str(finding), "code": finding.code, "type": type(error).__name__}
+                recorder.add("error", data | dict(finding.fields))
+                usage, trajectory = meter.usage(), recorder.trajectory()
+                return Attempt(None, "", status, usage, trajectory, findings=(finding,))
         results = attempt.trajectory.of("tool_result")
         if attempt.sparql is None and results and results[-1].data.get("infrastructure"):
             gone = Finding("endpoint", "the endpoint failed, and the agent gave no query")
@@ -209,21 +235,21 @@ class Trial:
 
     def _tools(self, store: RefStore, recorder: Recorder, hidden: frozenset[str]) -> dict[str, Any]:
         context, wanted = self.context, self.arm.tools
-        query_tools = SPARQLTools(
-            context.endpoint,
-            store=store,
-            client=context.client,
-            schema=context.schema,
-            profile=context.profile,
-        )
+        known: dict[str, Any] = {
+            "client": context.client,
+            "schema": context.schema,
+            "profile": context.profile,
+        }
         packs = [context.pack] if context.pack else []
         endpoint_tools = EndpointTools([context.endpoint], store=store, packs=packs, hidden=hidden)
+        query_tools = SPARQLTools(context.endpoint, store=store, **known)
         tools = query_tools.as_dspy_tools() | endpoint_tools.as_dspy_tools()
-        for name in wanted or ():
+        names = DEFAULT_TOOLS if wanted is None else tools if wanted == "all" else wanted
+        for name in names:
             if name not in tools:
                 where, hint = f"arm {self.arm.name}", f"choose from {', '.join(tools)}"
                 raise UsageError(f"unknown tool {name!r}", where=where, hint=hint)
-        tools = {k: v for k, v in tools.items() if wanted is None or k in wanted}
+        tools = {name: tool for name, tool in tools.items() if name in names}
         # An arm with memory as tools need not name these among its tools.
         return tools | (dict(self.recall.tools(recorder)) if self.recall.tools else {})
 
@@ -256,59 +282,45 @@ class Trial:
     def _judge(self, one: Rollout) -> dict[str, Any]:
         """Return an attempt that was not chosen, as the record keeps it."""
         attempt = one.attempt
-        judged = self.context.judge.examine(self.task, attempt.sparql)
-        kept: dict[str, Any] = {
+        verdict = self.context.judge.examine(self.task, attempt.sparql).verdict
+        return {
             "number": one.number,
             "sparql": attempt.sparql,
             "status": attempt.status,
             "error": attempt.error,
             "findings": [one.to_json() for one in attempt.findings],
             "usage": asdict(attempt.usage),
-            "verdict": judged.verdict.to_json(),
+            "verdict": verdict.to_json(),
             "judgements": {},
             "agreed": one.agreed,
             "trajectory": attempt.trajectory.to_json(),
         }
-        if self.step is not None and self.arm.learns_from != "execution":
-            record = TrialRecord.of(
-                self.key,
-                self.task,
-                attempt,
-                judged.verdict,
-                evidence=judged.evidence.to_json(),
-                started=self._started,
-                model={},
-            )
-            record = _judged_by_lm(self.context, self.arm.judge_lm, record)
-            kept["judgements"] = dict(record.judgements)
-        return kept
 
 
-def _errored(episode: Episode, error: Exception) -> Attempt:
-    finding = failure_of(error)
-    logger.warning("a trial ended in an error: %s", finding)
-    data = {"error": str(finding), "code": finding.code, "type": type(error).__name__}
-    if not isinstance(error, ReasoningBankError):
-        # A mistake of the harness or of a library: record its place, by file names alone since
-        # records are shared.
-        frames = traceback.extract_tb(error.__traceback__)
-        places = (f"{Path(one.filename).name}:{one.lineno} in {one.name}" for one in frames)
-        data["traceback"] = "\n".join(places)
-    episode.recorder.add("error", data)
-    usage, trajectory = episode.meter.usage(), episode.recorder.trajectory()
-    return Attempt(None, "", "error", usage, trajectory, findings=(finding,))
+def _failure(error: Exception) -> tuple[Literal["error", "bug"], Finding]:
+    """Return what an exception means for a trial: its status, and the finding to record."""
+    meant, found = lm_failure(error), failure_of(error)
+    if isinstance(meant, ModelError) or _is_infrastructure(error):
+        return "error", meant.finding if meant else found
+    # File names alone: records are shared.
+    frames = [
+        traceback.FrameSummary(Path(one.filename).name, one.lineno, one.name, line=one.line)
+        for one in traceback.extract_tb(error.__traceback__)
+        if one.filename != __file__
+    ]
+    lines = [*traceback.format_list(frames), *traceback.format_exception_only(error)]
+    fields = {"type": type(error).__name__, "traceback": "".join(lines).rstrip()}
+    place = f"{frames[-1].filename}:{frames[-1].lineno} in {frames[-1].name}" if frames else ""
+    return "bug", Finding("bug", found.what, where=place, hint=found.hint, fields=fields)
 
 
-def _judged_by_lm(context: RunContext, model: str, record: TrialRecord) -> TrialRecord:
-    """Return the record with a model's judgement; without one if the model fails."""
-    if not model or record.verdict is None:
-        return record
-    try:
-        return judge_record(context, model, record)
-    except Exception as error:
-        # The trial is complete without it, and `judge run` can add it later.
-        logger.warning("%s could not judge a trial: %s", model, error)
-        return record
+def _is_infrastructure(error: BaseException | None) -> bool:
+    """Return whether an error comes from the machine or the network."""
+    while error is not None and not isinstance(error, _MISTAKES):
+        if isinstance(error, _INFRASTRUCTURE):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
 
 
 def judge_record(context: RunContext, model: str, record: TrialRecord) -> TrialRecord:
@@ -322,10 +334,9 @@ def judge_record(context: RunContext, model: str, record: TrialRecord) -> TrialR
 
 def judge_attempts(context: RunContext, model: str, record: TrialRecord) -> TrialRecord:
     """Let a model judge all attempts of a trial that it has not judged yet."""
-    name = f"lm:{model}"
+    name, rollouts = f"lm:{model}", []
     if name not in record.judgements:
         record = judge_record(context, model, record)
-    rollouts = []
     for one in record.rollouts:
         known = dict(one.get("judgements") or {})
         if name not in known:
@@ -367,10 +378,7 @@ def judge_with_lm(
         known=context.schema,
         prefixes=context.endpoint.prefixes,
     )
-    lm = context.models[model].lm(role="judge", temperature=0.0, max_tokens=reply_tokens(model))
+    # A hosted model has its own limit.
+    most = MAX_REPLY_TOKENS if parse_name(model).is_local else None
+    lm = context.models[model].lm(role="judge", temperature=0.0, max_tokens=most)
     return LMJudge(lm).judge(case).to_json()
-
-
-def reply_tokens(model: str) -> int | None:
-    """Return the most tokens of a judge's reply; None for a hosted model's own limit."""
-    return MAX_REPLY_TOKENS if parse_name(model).is_local else None

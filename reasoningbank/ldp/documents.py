@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
 import re
 import tempfile
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from urllib.parse import quote, urlsplit
 
@@ -28,7 +28,7 @@ from pyoxigraph import (
 )
 
 from reasoningbank.errors import UsageError
-from reasoningbank.ldp.exchange import Refused
+from reasoningbank.ldp.exchange import Refused, fingerprint
 from reasoningbank.sparql.terms import full
 
 _UNRESERVED = re.compile(r"[A-Za-z0-9._~-]")
@@ -249,12 +249,15 @@ class Document:
     Attributes:
         url: Its address.
         triples: Its triples, including the server's membership triples.
-        version: A digest of the triples.
     """
 
     url: str
     triples: tuple[Triple, ...]
-    version: str
+
+    @cached_property
+    def version(self) -> str:
+        """A digest of its triples, whatever the labels of its blank nodes are."""
+        return fingerprint(self.triples)
 
     @property
     def is_container(self) -> bool:
@@ -334,15 +337,9 @@ class Documents:
         return {url: triples for url, triples in held.items() if triples}
 
     def put(self, url: str, triples: Sequence[Triple], check: Check = lambda _: None) -> bool:
-        """Create or replace a document.
+        """Create or replace a document at the base or below; return whether it was created.
 
-        Args:
-            url: Its address, at the base or below.
-            triples: Its new triples.
-            check: Called with the current version or None; it may raise to refuse the write.
-
-        Returns:
-            Whether it was created.
+        `check` is called with the current version or None, and may raise to refuse the write.
 
         Raises:
             Refused: If it cannot be stored under this address, or claims false members.
@@ -439,10 +436,7 @@ class Documents:
         if not self._store.contains_named_graph(graph):
             return None
         held = self._store.quads_for_pattern(None, None, None, graph)
-        triples = tuple(quad.triple for quad in held)
-        lines = sorted(" ".join(full(part) for part in triple) for triple in triples)
-        digest = hashlib.blake2b("\n".join(lines).encode(), digest_size=16)
-        return Document(url, triples, digest.hexdigest())
+        return Document(url, tuple(quad.triple for quad in held))
 
     def _members(self, url: str) -> list[str]:
         graph = NamedNode(url)

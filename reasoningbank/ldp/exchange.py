@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from pyoxigraph import DefaultGraph, NamedNode, Quad, RdfFormat, Store, Triple, parse, serialize
+from pyoxigraph import (
+    BlankNode,
+    DefaultGraph,
+    NamedNode,
+    Quad,
+    RdfFormat,
+    Store,
+    Triple,
+    parse,
+    serialize,
+)
 
 from reasoningbank.errors import QueryError
 from reasoningbank.sparql.formats import blows_up
@@ -110,6 +122,41 @@ def _among(header: str, version: str | None) -> bool:
     tags = [tag.strip() for tag in header.split(",")]
     # All representations of a version are of that version; weak tags never match here.
     return "*" in tags or any(tag.strip('"').partition(".")[0] == version for tag in tags)
+
+
+def fingerprint(triples: Sequence[Triple]) -> str:
+    """Return a digest of a graph that does not depend on its blank node labels.
+
+    Graphs that differ only in how blank nodes that look alike are linked may have the same one.
+    """
+    colours = _colours(triples)
+    lines = (" ".join(colours.get(part, str(part)) for part in triple) for triple in triples)
+    return hashlib.sha256("\n".join(sorted(lines)).encode()).hexdigest()
+
+
+#: How far from a blank node its surroundings are looked at.
+_ROUNDS = 16
+
+
+def _colours(triples: Sequence[Triple]) -> dict[object, str]:
+    """Return a name for each blank node that is made of what surrounds it."""
+    around: defaultdict[object, list[tuple[str, str, object]]] = defaultdict(list)
+    for subject, predicate, object_ in triples:
+        if isinstance(subject, BlankNode):
+            around[subject].append((">", str(predicate), object_))
+        if isinstance(object_, BlankNode):
+            around[object_].append(("<", str(predicate), subject))
+    colours: dict[object, str] = dict.fromkeys(around, "_:")
+    for _ in range(_ROUNDS):
+        before = len(set(colours.values()))
+        coloured = {}
+        for node, links in around.items():
+            seen = sorted((way, name, colours.get(end, str(end))) for way, name, end in links)
+            coloured[node] = f"_:{hashlib.sha256(repr(seen).encode()).hexdigest()}"
+        colours = coloured
+        if len(set(colours.values())) == before:
+            break
+    return colours
 
 
 MAX_CHARS = 4 * 1024 * 1024

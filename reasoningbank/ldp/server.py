@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import IO, Any
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, quote, unquote, urlsplit
+from uuid import uuid4
 
 from pyoxigraph import (
     BlankNode,
@@ -40,6 +41,8 @@ from reasoningbank.sparql import is_loopback
 from reasoningbank.sparql.tree import outline
 
 UPDATE = "application/sparql-update"
+#: Characters of a member's name that its maker asked for.
+_MAX_NAME = 100
 METHODS = "GET, HEAD, PUT, POST, PATCH, DELETE, OPTIONS"
 _LDP = "http://www.w3.org/ns/ldp#"
 _EXTENSIONS = {
@@ -106,6 +109,8 @@ def respond(documents: Documents, request: Request) -> Response:
         return _patched(documents, url, request)
     if request.method not in ("PUT", "POST"):
         raise Refused(405, f"{request.method} is not supported", {"Allow": METHODS})
+    if request.method == "POST" and "slug" in request.headers and url.endswith("/"):
+        return _made_member(documents, url, request)
     triples = read_triples(request.body, request.media_type, url)
     write = documents.put if request.method == "PUT" else documents.append
     created = write(url, triples, request.conditions.check)
@@ -129,6 +134,35 @@ def _got(document: Document | None, url: str, request: Request) -> Response:
         return Response(304, headers)
     body = written(document.triples, media_type)
     return Response(200, {**headers, "Content-Type": f"{media_type}; charset=utf-8"}, body)
+
+
+def _made_member(documents: Documents, container: str, request: Request) -> Response:
+    """Make a member of a container with the name that the request asks for, or one like it."""
+    outer = documents.read(container)
+    if outer is None:
+        raise Refused(404, f"no document at {container}")
+    request.conditions.check(outer.version)
+    wanted = quote(unquote(request.headers["slug"]).strip("/ ")[:_MAX_NAME], safe="")
+    names = [wanted] if wanted.strip(".") else []
+    is_container = f"<{_LDP}BasicContainer>" in request.headers.get("link", "")
+    for name in (*names, *(f"{wanted.strip('.')}-{uuid4().hex[:8]}".lstrip("-") for _ in "123")):
+        url = document_url(documents.base, urlsplit(container).path + name + "/" * is_container)
+        if url is None:
+            continue
+        triples = read_triples(request.body, request.media_type, url)
+        with contextlib.suppress(_Taken):
+            documents.put(url, triples, _check_free)
+            return _done(documents, url, 201)
+    raise Refused(409, f"no free name in {container}")
+
+
+class _Taken(Exception):  # noqa: N818 - another name is tried
+    pass
+
+
+def _check_free(version: str | None) -> None:
+    if version is not None:
+        raise _Taken
 
 
 def _patched(documents: Documents, url: str, request: Request) -> Response:

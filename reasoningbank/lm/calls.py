@@ -61,7 +61,6 @@ class UsageCounter(BaseCallback):  # type: ignore[misc]
         self._open: dict[str, tuple[float, Any, Mapping[str, Any]]] = {}
         self._total = Usage()
         self._priced = True
-        self._failed = 0
         self._lock = threading.Lock()
 
     @property
@@ -69,12 +68,6 @@ class UsageCounter(BaseCallback):  # type: ignore[misc]
         """What was consumed so far; iterations, tool calls and seconds are the agent's to add."""
         with self._lock:
             return self._total
-
-    @property
-    def failed_calls(self) -> int:
-        """Calls that raised, after their retries."""
-        with self._lock:
-            return self._failed
 
     def on_lm_start(self, call_id: str, instance: Any, inputs: dict[str, Any]) -> None:
         """Note the start of a call."""
@@ -100,8 +93,8 @@ class UsageCounter(BaseCallback):  # type: ignore[misc]
         with self._lock:
             total = self._total
             if failed:
-                self._failed += 1
-            elif used.from_cache:
+                return
+            if used.from_cache:
                 self._total = replace(total, cached_calls=total.cached_calls + 1)
             else:
                 # A sum with an unknown part is no price.
@@ -167,8 +160,11 @@ def _event(
         "response": str(getattr(first, "text", first) or ""),
         **{name: counts.pop(name) for name in _ALWAYS},
     }
+    served = getattr(entry.get("response"), "model", None)
     extra = {
         **counts,
+        # A local server names the file; the run's manifest has its hash.
+        "served_as": None if event["model"].startswith("local/") else served,
         "from_cache": used.from_cache or None,
         "adaptations": [f"{a.field} {a.action}" for a in entry.get("adaptations", ())] or None,
         "error": f"{type(exception).__name__}: {exception}" if exception else None,

@@ -24,6 +24,7 @@ from reasoningbank.errors import SetupError, UsageError
 from reasoningbank.lm.names import (
     asked_as,
     check_hosted,
+    hosted_at,
     parse_name,
     sampling_settings,
     secrets_in_environment,
@@ -204,7 +205,8 @@ def open_lm(
     versions: dict[str, Any] = {"dspy": version("dspy")}
     if not model.is_local:
         check_hosted(name, api_base=api_base, api_key_env=api_key_env)
-        hosted = {"model": name, "api_base": api_base, "litellm": version("litellm")}
+        address = api_base or hosted_at(name)
+        hosted = {"model": name, "api_base": address, "litellm": version("litellm")}
         yield ModelHandle(name, {**hosted, **versions}, api_base, api_key_env, workers)
         return
     api_base = api_base or (None if own else os.environ.get(SERVER_VARIABLE)) or None

@@ -180,43 +180,28 @@ def _first_group(tokens: Sequence[Token], start: int) -> int | None:
 def _continued(query: str, tokens: Sequence[Token], at: int) -> int:
     """Return the index after whatever continues a query outside its groups: no prose."""
     end = at
+    keyword: Token | None = None
     while at < len(tokens):
         token = tokens[at]
-        if token.text == "{":
+        called = token.kind == "word" and tokens[min(at + 1, len(tokens) - 1)].text == "("
+        operand = called or token.kind in _OPERANDS or token.is_word("ASC", "DESC")
+        operand = operand or token.text in _OPERATORS
+        if token.text == ";" or token.is_word(*_KEYWORDS):
+            keyword, at = token, at + 1
+            end = at if token.text == ";" or token.text.isupper() else end
+        elif token.text == "{" or (keyword and token.text == "("):
             at = end = closing(tokens, at)
-        elif token.text == ";":
+        elif keyword and operand:
             at = end = at + 1
-        elif token.is_word(*_KEYWORDS):
-            at += 1
-            behind = _operands(tokens, at)
-            then = tokens[at] if at < len(tokens) else token
-            goes_on = then.text == "{" or then.is_word(*_KEYWORDS)
-            if behind == at and token.text.isupper() and not goes_on:
-                line = query.find("\n", token.end)
-                while behind < len(tokens) and (line < 0 or tokens[behind].start < line):
-                    behind += 1
-            if behind > at or token.text.isupper():
-                end = at = behind
+        elif keyword and keyword is tokens[at - 1] and keyword.text.isupper():
+            # What a keyword in capitals is followed by belongs to it, up to the end of the line.
+            line = query.find("\n", keyword.end)
+            while at < len(tokens) and (line < 0 or tokens[at].start < line):
+                at += 1
+            return max(end, at)
         else:
             break
     return end
-
-
-def _operands(tokens: Sequence[Token], at: int) -> int:
-    """Return the index after the arguments of a keyword."""
-    while at < len(tokens):
-        token = tokens[at]
-        then = tokens[at + 1] if at + 1 < len(tokens) else token
-        called = token.kind == "word" and then.text == "("
-        if token.text == "(":
-            at = closing(tokens, at)
-        elif called or token.kind in _OPERANDS or token.is_word("ASC", "DESC"):
-            at += 1
-        elif token.text in _OPERATORS and (then.kind in (*_OPERANDS, "string") or then.text == "("):
-            at += 1 if then.text == "(" else 2
-        else:
-            break
-    return at
 
 
 def _closed_again(tokens: Sequence[Token], at: int) -> int:

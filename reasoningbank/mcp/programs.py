@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, cast
 
 from reasoningbank.algebra import (
@@ -18,11 +18,15 @@ from reasoningbank.algebra import (
     credentials_from,
     from_json,
     mistakes,
+    operations,
     parse_program,
     read_program,
+    reference,
     run_program,
+    signature,
     to_json,
 )
+from reasoningbank.algebra.reference import summary
 from reasoningbank.errors import BudgetError, ReasoningBankError, ToolError
 from reasoningbank.mcp.sessions import Session
 from reasoningbank.sparql.terms import cut
@@ -108,6 +112,9 @@ def _short(item: Any) -> Any:
     return item if len(text) <= MAX_ITEM else cut(text, MAX_ITEM)
 
 
+#: Operations that are explained at once, and characters of their reference.
+MAX_EXPLAINED = 5
+MAX_REFERENCE = 12_000
 #: Mistakes of a program and writes of a run in one answer.
 MAX_MISTAKES = 5
 MAX_WRITES = 20
@@ -118,18 +125,55 @@ MAX_BODY = 500
 DTYPE = "program"
 
 
+def explain(session: Session, given: Mapping[str, Any], _: threading.Event) -> dict[str, Any]:
+    """Return a line about every operation, or the reference of some."""
+    if not given["names"]:
+        lines = [f"{signature(kind)}: {summary(kind)}" for kind in operations().values()]
+        note = "give names for their arguments and examples"
+        return {"operations": lines, "prefixes": sorted(_prefixes(session)), "note": note}
+    answer = {"reference": cut(reference(given["names"][:MAX_EXPLAINED]), MAX_REFERENCE)}
+    if left := given["names"][MAX_EXPLAINED:]:
+        answer["note"] = f"at most {MAX_EXPLAINED} at once; left out: {', '.join(left)}"
+    return answer
+
+
+def validate(session: Session, given: Mapping[str, Any], _: threading.Event) -> dict[str, Any]:
+    """Return the mistakes of a program, and what it would call."""
+    data, variables = _read(given)
+    wrong = mistakes(data, variables, _prefixes(session))
+    if not wrong:
+        ready = read_program(data, variables, _prefixes(session))
+        return {"valid": True, "operations": list(ready.calls), "writes": ready.writes}
+    shown = [
+        {"path": one.where, "code": one.code, "what": one.what, "hint": one.hint}
+        for one in wrong[:MAX_SHOWN]
+    ]
+    return {"valid": False, "mistakes": fit(shown), "total": len(wrong)}
+
+
+def _read(given: Mapping[str, Any]) -> tuple[Any, dict[str, Value]]:
+    program = given["program"]
+    if not isinstance(program, str | dict | list):
+        hint = "give a JSON object, a list of them, or the text of one"
+        raise ToolError("not a program", where="program", hint=hint, code="bad-program")
+    data = parse_program(program) if isinstance(program, str) else program
+    return data, {name.removeprefix("$"): from_json(v) for name, v in given["variables"].items()}
+
+
+def _prefixes(session: Session) -> Mapping[str, str]:
+    return session.shared.settings.pack.prefixes
+
+
 def run(session: Session, given: Mapping[str, Any], stop: threading.Event) -> dict[str, Any]:
     """Run a program and return its result, or a handle for it with its first items."""
-    program = given["program"]
-    data = parse_program(program) if isinstance(program, str) else program
-    variables = {name.removeprefix("$"): from_json(v) for name, v in given["variables"].items()}
-    if wrong := mistakes(data, variables):
+    data, variables = _read(given)
+    if wrong := mistakes(data, variables, _prefixes(session)):
         shown = [str(one) for one in wrong[:MAX_MISTAKES]]
         more = [f"{len(wrong) - len(shown)} more mistakes"] if len(wrong) > len(shown) else []
         raise ToolError("; ".join([*shown, *more]), code="invalid-program")
     with _runtime(session, dry_run=given["dry_run"]) as runtime:
         try:
-            ready = read_program(data, variables)
+            ready = read_program(data, variables, _prefixes(session))
             going = cast(RuntimeOf, _Stoppable(runtime, stop))
             outcome = gather(run_program(ready, going, variables))
         except ReasoningBankError as error:
@@ -142,15 +186,7 @@ def run(session: Session, given: Mapping[str, Any], stop: threading.Event) -> di
             raise ToolError(text, code=error.code) from error
         answer = _answer(session, outcome) | {"requests": runtime.requests}
         if runtime.dry_run:
-            planned = [
-                {
-                    "method": w.method,
-                    "url": w.url,
-                    "allowed": w.allowed,
-                    "body": cut(w.body, MAX_BODY),
-                }
-                for w in runtime.planned
-            ]
+            planned = [asdict(w) | {"body": cut(w.body, MAX_BODY)} for w in runtime.planned]
             return answer | {"would_write": fit(planned), "writes_in_all": len(planned)}
         if runtime.writes:
             done = [{"method": w.method, "url": w.url, "status": w.status} for w in runtime.writes]
@@ -158,7 +194,7 @@ def run(session: Session, given: Mapping[str, Any], stop: threading.Event) -> di
         return answer
 
 
-def show(session: Session, given: Mapping[str, Any]) -> dict[str, Any]:
+def show(session: Session, given: Mapping[str, Any], _: threading.Event) -> dict[str, Any]:
     """Return some items of a program's long result."""
     handle = session.store.ref(given["ref"])
     outcome: ProgramResult = session.store.get(handle, DTYPE)
@@ -167,7 +203,7 @@ def show(session: Session, given: Mapping[str, Any]) -> dict[str, Any]:
 
 def _runtime(session: Session, *, dry_run: bool) -> Runtime:
     settings = session.shared.settings
-    real = session.shared.opened.endpoint.reached
+    real = session.shared.stage().addresses
     endpoints = dict.fromkeys(public.rstrip("/") for public in real)
     limits = settings.limits
     return Runtime(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 from urllib.parse import quote, unquote
 
 from reasoningbank.errors import UsageError
@@ -21,6 +22,11 @@ class Page:
     kind: str
     read: Callable[[str], str]
     variable: str = ""
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """Its name, description and media type, as the protocol calls them."""
+        return {"name": self.name, "description": self.description, "mime_type": self.kind}
 
 
 def root_of(settings: Settings) -> str:

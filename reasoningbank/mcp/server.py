@@ -44,7 +44,8 @@ Find names with sparql_find, sparql_classes, sparql_properties, sparql_describe.
 returns a handle, not rows: look at them with sparql_peek or sparql_slice. Prefixes that \
 endpoint_info lists need no declaration.
 A note says what was cut and how to get the rest; an error says what to try next.
-algebra_run runs a whole program of queries, loops and documents in one call."""
+algebra_run runs a whole program of queries, loops and documents in one call; \
+algebra_operations explains its operations."""
 
 
 def make_server(shared: Shared, sessions: Sessions) -> Server[Any]:
@@ -98,23 +99,14 @@ def make_server(shared: Shared, sessions: Sessions) -> Server[Any]:
         )
 
     async def list_resources(_: object, __: object) -> types.ListResourcesResult:
-        found = [
-            types.Resource(
-                uri=page.uri, name=page.name, description=page.description, mime_type=page.kind
-            )
-            for page in pages(shared)
-            if not page.variable
-        ]
-        return types.ListResourcesResult(resources=found)
+        fixed = [page for page in pages(shared) if not page.variable]
+        return types.ListResourcesResult(
+            resources=[types.Resource(uri=page.uri, **page.about) for page in fixed]
+        )
 
     async def list_templates(_: object, __: object) -> types.ListResourceTemplatesResult:
         found = [
-            types.ResourceTemplate(
-                uri_template=f"{page.uri}{{{page.variable}}}",
-                name=page.name,
-                description=page.description,
-                mime_type=page.kind,
-            )
+            types.ResourceTemplate(uri_template=f"{page.uri}{{{page.variable}}}", **page.about)
             for page in pages(shared)
             if page.variable
         ]

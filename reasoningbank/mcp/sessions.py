@@ -3,33 +3,33 @@
 from __future__ import annotations
 
 import contextlib
+import secrets
 import threading
-from collections.abc import Mapping
+import time
+from collections import Counter, OrderedDict, defaultdict
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-from reasoningbank.corpus import Pack, Task, load_shacl_tasks, open_endpoint, split_tasks
-from reasoningbank.errors import SetupError
-from reasoningbank.schema import EndpointProfile, Schema
-from reasoningbank.sparql import EndpointConfig, SPARQLClient
-
-if TYPE_CHECKING:
-    from reasoningbank.mcp.asking import Asker, Cards
-    from reasoningbank.memory import MemoryBank
-import secrets
-import time
-from collections import Counter, OrderedDict
-from collections.abc import Callable, Iterator
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from mcp.server.context import ServerRequestContext
 from mcp.types.version import MODERN_PROTOCOL_VERSIONS
 
-from reasoningbank.errors import ToolError
+from reasoningbank.corpus import Pack, Task, load_shacl_tasks, open_endpoint, split_tasks
+from reasoningbank.errors import SetupError, ToolError
 from reasoningbank.refs import RefStore
+from reasoningbank.schema import EndpointProfile, Schema
+from reasoningbank.sparql import EndpointConfig, SPARQLClient
 from reasoningbank.tools import EndpointTools, MemoryTools, SPARQLTools
+
+if TYPE_CHECKING:
+    from reasoningbank.algebra.stage import Stage
+    from reasoningbank.mcp.asking import Asker, Cards
+    from reasoningbank.memory import MemoryBank
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -93,6 +93,25 @@ class Opened:
     profile: EndpointProfile
 
 
+class Once:
+    """Values by name, each made on first use, once; thread-safe."""
+
+    def __init__(self) -> None:
+        self._made: dict[str, Any] = {}
+        self._locks: defaultdict[str, threading.RLock] = defaultdict(threading.RLock)
+        self._lock = threading.Lock()
+
+    def get(self, name: str, make: Callable[[], T]) -> T:
+        """Return a value; making it blocks only those who want the same one."""
+        with self._lock:
+            lock = self._locks[name]
+        with lock:
+            if name not in self._made:
+                self._made[name] = make()
+            made: T = self._made[name]
+            return made
+
+
 class Shared:
     """Holds expensive objects once for all sessions; thread-safe.
 
@@ -107,14 +126,10 @@ class Shared:
         self.settings = settings
         self._stack = contextlib.ExitStack()
         self._lock = threading.RLock()
-        self._asker_lock = threading.Lock()
         self._opener = ThreadPoolExecutor(1, thread_name_prefix="opening")
         self._opened: Future[Opened] | None = None
         self._closed = False
-        self._evaluation: tuple[Task, ...] | None = None
-        self._bank: MemoryBank | None = None
-        self._cards: Cards | None = None
-        self._asker: Asker | None = None
+        self._once = Once()
 
     def __enter__(self) -> Shared:
         self._opened = self._opener.submit(self._open)
@@ -147,55 +162,64 @@ class Shared:
         Raises:
             UsageError: If the pack's examples cannot be read.
         """
-        with self._lock:
-            if self._evaluation is None:
-                pack = self.settings.pack
-                tasks = load_shacl_tasks(pack) if pack.examples.is_dir() else []
-                self._evaluation = tuple(split_tasks(tasks).test) if tasks else ()
-            return self._evaluation
+
+        def make() -> tuple[Task, ...]:
+            pack = self.settings.pack
+            tasks = load_shacl_tasks(pack) if pack.examples.is_dir() else []
+            return tuple(split_tasks(tasks).test) if tasks else ()
+
+        return self._once.get("evaluation", make)
 
     def hidden(self) -> frozenset[str]:
         """Return the ids of the tasks that no answer may reveal."""
         return frozenset(task.id for task in self.evaluation())
 
+    # What follows imports modules that are slow to load.
+
     def bank(self) -> MemoryBank:
         """Return the memory bank; RecordError if it is damaged, SetupError if there is none."""
-        with self._lock:
-            if self._bank is None:
-                if self.settings.bank is None:
-                    raise SetupError("the server has no memory bank", hint="start it with --bank")
-                # Slow to load.
-                from reasoningbank.memory import MemoryBank
+        file = self.settings.bank
+        if file is None:
+            raise SetupError("the server has no memory bank", hint="start it with --bank")
+        from reasoningbank.memory import MemoryBank
 
-                bank = MemoryBank(self.settings.bank, readonly=True)
-                self._bank = self._stack.enter_context(bank)
-            return self._bank
+        return self._kept("bank", lambda: MemoryBank(file, readonly=True))
 
     def cards(self) -> Cards:
         """Return the cards about the endpoint; raises if it cannot be opened or does not answer."""
         opened = self.opened
-        with self._lock:
-            if self._cards is None:
-                from reasoningbank.mcp.asking import Cards
+        from reasoningbank.mcp.asking import Cards
 
-                self._cards = Cards(self.settings.pack, opened, self.hidden())
-            return self._cards
+        make = lambda: Cards(self.settings.pack, opened, self.hidden())  # noqa: E731
+        return self._once.get("cards", make)
+
+    def stage(self) -> Stage:
+        """Return the pack's offline world: its endpoint, and the resources that programs read."""
+        opened = self.opened
+        from reasoningbank.algebra.stage import open_stage
+
+        return self._kept("stage", lambda: open_stage(self.settings.pack, opened.endpoint))
 
     def asker(self) -> Asker:
         """Return the agent; SetupError if no model can be opened, or the server has stopped."""
         opened = self.opened
-        # Its own lock: loading a model must not block other requests.
-        with self._asker_lock:
-            if self._asker is None:
-                from reasoningbank.mcp.asking import Asker
+        from reasoningbank.mcp.asking import Asker
 
-                made = Asker(self.settings, opened, self.hidden())
-                with self._lock:
-                    if self._closed:
-                        made.close()
-                        raise SetupError("the server is not running")
-                    self._asker = self._stack.enter_context(contextlib.closing(made))
-            return self._asker
+        make = lambda: contextlib.closing(Asker(self.settings, opened, self.hidden()))  # noqa: E731
+        return self._kept("asker", make)
+
+    def _kept(self, name: str, make: Callable[[], AbstractContextManager[T]]) -> T:
+        """Return what is made once and closed with the server."""
+
+        def entered() -> T:
+            made = make()
+            with self._lock:
+                if not self._closed:
+                    return self._stack.enter_context(made)
+            with made:
+                raise SetupError("the server is not running")
+
+        return self._once.get(name, entered)
 
     def _open(self) -> Opened:
         pack = self.settings.pack
@@ -211,9 +235,6 @@ class Shared:
         )
 
 
-T = TypeVar("T")
-
-
 class Session:
     """The handles and tools of one session; thread-safe."""
 
@@ -221,8 +242,7 @@ class Session:
         self.shared = shared
         self.mark = mark
         self.store = RefStore(mark=mark)
-        self._made: dict[str, Any] = {}
-        self._lock = threading.Lock()
+        self._once = Once()
 
     def close(self) -> None:
         """Release all handles; calling it again is harmless."""
@@ -250,7 +270,7 @@ class Session:
                 profile=opened.profile,
             )
 
-        return self._once("sparql", make)
+        return self._once.get("sparql", make)
 
     @property
     def endpoints(self) -> EndpointTools:
@@ -261,7 +281,7 @@ class Session:
             hidden = self.shared.hidden()
             return EndpointTools(endpoints, store=self.store, packs=packs, hidden=hidden)
 
-        return self._once("endpoints", make)
+        return self._once.get("endpoints", make)
 
     @property
     def memory(self) -> MemoryTools:
@@ -279,14 +299,7 @@ class Session:
                 Consultation(bank, leakage=leakage, recorder=Recorder(), scope=scope)
             )
 
-        return self._once("memory", make)
-
-    def _once(self, name: str, make: Callable[[], T]) -> T:
-        with self._lock:
-            if name not in self._made:
-                self._made[name] = make()
-            made: T = self._made[name]
-            return made
+        return self._once.get("memory", make)
 
 
 _STATE = "reasoningbank.session"

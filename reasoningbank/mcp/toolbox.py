@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from operator import attrgetter
 from typing import Annotated, Any
@@ -106,9 +106,18 @@ _GIVE_HANDLES = ("sparql_query", "federated_endpoints", "service_desc")
 _RUN = (
     'Run a Web Algebra program: one JSON object {"@op": NAME, "args": {...}}, or a list of them '
     "in order. Operations nest, ForEach iterates over the rows of a SELECT, Value reads a column "
-    "of the row. The resource ALGEBRA/operations describes them all, ALGEBRA/schema is their "
-    "JSON Schema. It may ask the endpoint ENDPOINT and read WHERE. WRITES A long result comes as "
-    "a handle with its first items; algebra_slice returns the others."
+    "of the row. algebra_operations lists and explains them, algebra_validate checks a program; "
+    "ALGEBRA/schema is their JSON Schema. It may ask the endpoint ENDPOINT and read WHERE. WRITES "
+    "A long result comes as a handle with its first items; algebra_slice returns the others."
+)
+
+_EXPLAIN = (
+    "List the operations of Web Algebra programs with their signatures, or explain some in full: "
+    "what each does, its arguments, examples."
+)
+_VALIDATE = (
+    "Check a Web Algebra program without running it: every mistake with its JSON path, or the "
+    "operations that it calls and whether it writes."
 )
 
 
@@ -116,13 +125,23 @@ class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
-class _Program(_Strict):
-    program: dict[str, Any] | list[Any] | str = Field(
-        description="The program: a JSON object, a list of them, or the text of one"
+class _Names(_Strict):
+    names: list[str] = Field(
+        default_factory=list, description="Operations to explain in full; none lists all"
+    )
+
+
+class _Checked(_Strict):
+    program: Any = Field(
+        description="The program: a JSON object, a list of them, or the text of one",
+        json_schema_extra={"type": ["object", "array", "string"]},
     )
     variables: dict[str, Any] = Field(
         default_factory=dict, description="Values of the program's variables, by name"
     )
+
+
+class _Program(_Checked):
     dry_run: bool = Field(False, description="Read, and list what would be written")
 
 
@@ -149,38 +168,43 @@ def toolbox(settings: Settings, resources: str) -> dict[str, Tool]:
         for kind, names, holder in held
         for name in names
     ]
-    tools += [_run(settings, resources), _slice()]
+    tools += _algebra(settings, resources)
     if settings.lm is not None:
         tools.append(_ask(settings))
     return {tool.name: tool for tool in tools}
 
 
-def _run(settings: Settings, resources: str) -> Tool:
-    def call(session: Session, given: dict[str, Any], stop: threading.Event) -> dict[str, Any]:
-        # Slow to load.
-        from reasoningbank.mcp import programs
-
-        return programs.run(session, given, stop)
-
+def _algebra(settings: Settings, resources: str) -> Iterator[Tool]:
     below = ", ".join(settings.allow_write)
-    reads = ", ".join([*settings.allow_write, *settings.allow_read])
+    documents = settings.pack.documents
+    served = [documents.resources] if documents is not None and documents.resources else []
+    reads = ", ".join([*served, *settings.allow_write, *settings.allow_read])
     description = (
         _RUN.replace("ALGEBRA", f"{resources}algebra")
         .replace("ENDPOINT", settings.pack.endpoint or settings.url or "")
         .replace("WHERE", f"below {reads}" if reads else "no other address")
         .replace("WRITES", f"It may write below {below}." if below else "It may write nothing.")
     )
-    traits = {"makes_handle": True, "writes": bool(below), "open_world": bool(reads)}
-    return Tool("algebra_run", description, _Program, call, **traits)
+    yield _program_tool("explain", "algebra_operations", _EXPLAIN, _Names)
+    yield _program_tool("validate", "algebra_validate", _VALIDATE, _Checked)
+    world = bool(settings.allow_write or settings.allow_read)
+    traits = {"makes_handle": True, "writes": bool(below), "open_world": world}
+    yield _program_tool("run", "algebra_run", description, _Program, **traits)
+    about = "Return items of a program's long result."
+    yield _program_tool("show", "algebra_slice", about, _Slice)
 
 
-def _slice() -> Tool:
+def _program_tool(
+    function: str, name: str, description: str, arguments: type[BaseModel], **traits: bool
+) -> Tool:
     def call(session: Session, given: dict[str, Any], stop: threading.Event) -> dict[str, Any]:
+        # Slow to load.
         from reasoningbank.mcp import programs
 
-        return programs.show(session, given)
+        answer: dict[str, Any] = getattr(programs, function)(session, given, stop)
+        return answer
 
-    return Tool("algebra_slice", "Return items of a program's long result.", _Slice, call)
+    return Tool(name, description, arguments, call, **traits)
 
 
 def _ask(settings: Settings) -> Tool:

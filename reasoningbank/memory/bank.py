@@ -7,7 +7,7 @@ import itertools
 import logging
 import sqlite3
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import astuple, replace
 from pathlib import Path
@@ -339,6 +339,8 @@ def import_items(bank: MemoryBank, items: Iterable[MemoryItem], *, reason: str) 
 
 #: The stored vectors. Half precision moves a cosine by less than 0.001.
 STORED = np.dtype("<f2")
+#: Vectors that are read at a time.
+AT_ONCE = 2_000
 
 
 class BankIndex:
@@ -416,28 +418,31 @@ class BankIndex:
         last = self._store.last_change()
         if last == self._seen:
             return True
-        changed = "SELECT item_id FROM changes WHERE number > ?"
-        rows = database.execute(
-            "SELECT items.key, items.id, vector FROM items LEFT JOIN embeddings "
-            "ON item_id = items.id AND embedder = ? AND length(vector) = ? "
-            f"WHERE status = 'active' AND items.id IN ({changed})",
-            (embedder.name, embedder.dimensions * STORED.itemsize, self._seen),
-        ).fetchall()
-        vectors: Mapping[str, Vectors] = {
-            item_id: np.frombuffer(blob, dtype=STORED) if blob else self._unsaved[item_id]
-            for _, item_id, blob in rows
-            if blob or item_id in self._unsaved
-        }
-        if len(vectors) < len(rows):
+        size = embedder.dimensions * STORED.itemsize
+        given = {"name": embedder.name, "size": size, "seen": self._seen}
+        rows_of = "SELECT items.key, items.id, vector FROM items LEFT JOIN embeddings "
+        rows_of += "ON item_id = items.id AND embedder = :name AND length(vector) = :size "
+        rows_of += "WHERE status = 'active'"
+        if self._seen:
+            rows_of += " AND items.id IN (SELECT item_id FROM changes WHERE number > :seen)"
+        bare = database.execute(f"{rows_of} AND vector IS NULL", given)
+        if any(item_id not in self._unsaved for _, item_id, _ in bare):
             return False
-        for (item_id,) in database.execute(f"{changed} GROUP BY item_id", (self._seen,)):
+        changed = "SELECT DISTINCT item_id FROM changes WHERE number > ?"
+        for (item_id,) in database.execute(changed, (self._seen,)) if self._seen else ():
             if (key := self._keys.pop(item_id, None)) is not None:
                 self._table.drop([key])
                 del self._ids[key]
         self._store.words.forget()
-        self._keys.update((item_id, key) for key, item_id, _ in rows)
-        self._ids.update((key, item_id) for key, item_id, _ in rows)
-        if rows:
-            self._table.put([key for key, _, _ in rows], np.stack(list(vectors.values())))
+        cursor = database.execute(rows_of, given)
+        # In parts: all vectors as SQLite gives them are as large as half the matrix.
+        while rows := cursor.fetchmany(AT_ONCE):
+            self._keys.update((item_id, key) for key, item_id, _ in rows)
+            self._ids.update((key, item_id) for key, item_id, _ in rows)
+            vectors = [
+                np.frombuffer(blob, dtype=STORED) if blob else self._unsaved[item_id]
+                for _, item_id, blob in rows
+            ]
+            self._table.put([key for key, _, _ in rows], np.stack(vectors))
         self._seen = last
         return True

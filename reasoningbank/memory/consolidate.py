@@ -12,26 +12,24 @@ the same pattern is enough.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
-from weakref import WeakKeyDictionary
+from typing import NamedTuple
 
 import numpy as np
 
 from reasoningbank.memory.bank import MemoryBank
 from reasoningbank.memory.contradictions import (
-    HarmRule,
     by_evidence,
     conflict,
     contradictions,
+    harm,
     precedence,
     refutation,
 )
 from reasoningbank.memory.history import Change
 from reasoningbank.memory.item import MemoryItem, Scope
-from reasoningbank.retrieval import Embedder, Vectors, open_embedder
+from reasoningbank.retrieval import Embedder, open_embedder
 from reasoningbank.sparql.shape import names_in, pattern_key
 
 #: Cosine from which two wordings of the same names say the same; docs/consolidation.md says how
@@ -40,9 +38,6 @@ NEAR = 0.97
 #: Sources whose content is their pattern. Two failures or contrasts may share a pattern and warn
 #: of different things.
 _PATTERN_IS_ALL = frozenset({"success", "gold", "seed"})
-
-#: Vectors of texts that were made before, by embedder; 1.5 kB each.
-_VECTORS: WeakKeyDictionary[Any, dict[str, Vectors]] = WeakKeyDictionary()
 
 #: Cosines of an item's text with those of others.
 Similarity = Callable[[MemoryItem, Sequence[MemoryItem]], Sequence[float]]
@@ -113,7 +108,6 @@ def consolidate(
     embedder: Embedder | None = None,
     prefixes: Mapping[str, str] | None = None,
     near: float = NEAR,
-    harm: HarmRule = HarmRule(),  # noqa: B008
 ) -> list[Change]:
     """Merge duplicates, supersede contradicted items, and retire harmful ones; return the changes.
 
@@ -126,7 +120,6 @@ def consolidate(
         embedder: Compares wordings; by default the bundled one, loaded only if needed.
         prefixes: Prefixes of the pack, which patterns use without declaring them.
         near: Cosine from which wordings count as the same; see `DuplicateRule`.
-        harm: When an item is retired.
 
     Examples:
         >>> bank = MemoryBank()
@@ -138,55 +131,53 @@ def consolidate(
         >>> bank.undo().action, len(bank.items()), consolidate(bank)
         ('undo', 2, [])
     """
-    work = _Consolidation(bank, prefixes)
-    compared = None if new is None else frozenset(new)
-    while True:
-        back = work.pass_on()
-        made = len(work.changes)
-        work.merge(None if compared is None else compared | back, near, embedder)
-        work.supersede()
-        work.retire(harm)
-        if len(work.changes) == made:
-            return work.changes
-        # The items put away may be all that contradicted others, which are then reinstated.
-        compared = frozenset()
+    with bank.holding():
+        begun = bank.last_change
+        work = _Consolidation(bank, prefixes)
+        compared = None if new is None else frozenset(new)
+        while True:
+            back = work.pass_on()
+            made = bank.last_change
+            work.merge(None if compared is None else compared | back, near, embedder)
+            work.supersede()
+            work.retire()
+            if bank.last_change == made:
+                return bank.history(since=begun)
+            # The items put away may be all that contradicted others, which are then reinstated.
+            compared = frozenset()
 
 
 class _Consolidation:
-    """One consolidation: the current items, and the changes made."""
+    """One consolidation of a bank that is held, with its current items."""
 
     def __init__(self, bank: MemoryBank, prefixes: Mapping[str, str] | None) -> None:
-        self.changes: list[Change] = []
         self._bank = bank
         self._prefixes = prefixes
-        # Reading 1,000 items takes 0.1 s, so read them once and then follow the changes. Get the
-        # number first: a change made in between is then read twice, not missed.
-        self._seen = bank.last_change
+        # Reading 1,000 items takes 0.1 s, so read them once.
         self._items = {item.id: item for item in bank.items(status=None)}
 
     def pass_on(self) -> frozenset[str]:
         """Pass new evidence of merged items on, and reinstate items that nothing contradicts."""
         # Evidence for a contradicted item is no evidence for what contradicted it.
-        with self._holding():
-            superseded = [item for item in self._items.values() if item.status == "superseded"]
-            for item in superseded:
-                heir = item
-                for one in self._line(item)[1:]:
-                    if any(conflict(other, one, self._prefixes) for other in (item, heir)):
-                        break
-                    heir = one
-                further = tuple(one for one in item.origins if one not in heir.origins)
-                if further and heir.status != "retired":
-                    heir = replace(heir, evidence=(*heir.evidence, *further))
-                    self._replace([], heir, f"evidence of {item.id}")
-            back = []
-            # Items that contradict others come back before them.
-            for item in sorted(superseded, key=lambda one: precedence(one, self._prefixes)):
-                item = self._items[item.id]
-                if reason := self._uncontradicted(item):
-                    self._bank.restore(item.id, reason=_reason(reason), made_by=MADE_BY)
-                    self.changes += self._follow()
-                    back.append(item.id)
+        superseded = [item for item in self._items.values() if item.status == "superseded"]
+        for item in superseded:
+            heir = item
+            for one in self._line(item)[1:]:
+                if any(conflict(other, one, self._prefixes) for other in (item, heir)):
+                    break
+                heir = one
+            further = tuple(one for one in item.origins if one not in heir.origins)
+            if further and heir.status != "retired":
+                heir = replace(heir, evidence=(*heir.evidence, *further))
+                self._replace([], heir, f"evidence of {item.id}")
+        back = []
+        # Items that contradict others come back before them.
+        for item in sorted(superseded, key=lambda one: precedence(one, self._prefixes)):
+            item = self._items[item.id]
+            if reason := self._uncontradicted(item):
+                self._bank.restore(item.id, reason=_reason(reason), made_by=MADE_BY)
+                self._read(item.id)
+                back.append(item.id)
         return frozenset(back)
 
     def merge(self, added: frozenset[str] | None, near: float, embedder: Embedder | None) -> None:
@@ -196,34 +187,27 @@ class _Consolidation:
             return text_similarity(embedder or open_embedder(), item, others)
 
         rule = DuplicateRule(similarity, near, self._prefixes, self._is_reinstated)
-        # Comparing may take long, so others may write meanwhile.
-        found = duplicates(self._active(), rule, added)
-        with self._holding() as others_changed:
-            if others_changed:
-                found = duplicates(self._active(), rule, added)
-            for merge in found:
-                reasons = "; ".join(
-                    f"{gone.id} is a duplicate of {merge.kept.id}: {reason}"
-                    for gone, reason in zip(merge.gone, merge.reasons, strict=True)
-                )
-                self._replace([gone.id for gone in merge.gone], merge.kept, reasons)
+        for merge in duplicates(self._active(), rule, added):
+            reasons = "; ".join(
+                f"{gone.id} is a duplicate of {merge.kept.id}: {reason}"
+                for gone, reason in zip(merge.gone, merge.reasons, strict=True)
+            )
+            self._replace([gone.id for gone in merge.gone], merge.kept, reasons)
 
     def supersede(self) -> None:
         """Supersede contradicted items."""
-        with self._holding():
-            for loser, winner, reason in contradictions(self._active(), self._prefixes):
-                if not self._is_reinstated(loser):
-                    why = f"{winner.id} has more evidence than {loser.id}, and {reason}"
-                    self._replace([loser.id], winner, why)
+        for loser, winner, reason in contradictions(self._active(), self._prefixes):
+            if not self._is_reinstated(loser):
+                why = f"{winner.id} has more evidence than {loser.id}, and {reason}"
+                self._replace([loser.id], winner, why)
 
-    def retire(self, rule: HarmRule) -> None:
+    def retire(self) -> None:
         """Retire harmful items."""
-        with self._holding():
-            for item in self._active():
-                reason = rule.reason(item.counters)
-                if reason and not self._is_reinstated(item):
-                    self._bank.retire(item.id, reason=_reason(reason), made_by=MADE_BY)
-                    self.changes += self._follow()
+        for item in self._active():
+            reason = harm(item.counters)
+            if reason and not self._is_reinstated(item):
+                self._bank.retire(item.id, reason=_reason(reason), made_by=MADE_BY)
+                self._read(item.id)
 
     def _active(self) -> list[MemoryItem]:
         return [item for item in self._items.values() if item.status == "active"]
@@ -258,24 +242,10 @@ class _Consolidation:
     def _replace(self, gone: Sequence[str], kept: MemoryItem, reason: str) -> None:
         # An item among those it replaces is rewritten, so no evidence is added twice.
         self._bank.replace([kept.id, *gone], kept, reason=_reason(reason), made_by=MADE_BY)
-        self.changes += self._follow()
+        self._read(kept.id, *gone)
 
-    @contextmanager
-    def _holding(self) -> Iterator[bool]:
-        """Lock the bank; yield whether others have changed it until now."""
-        with self._bank.holding():
-            yield bool(self._follow())
-
-    def _follow(self) -> list[Change]:
-        """Apply the changes since the last time, and return them."""
-        made = self._bank.history(since=self._seen)
-        for change in made:
-            self._seen = change.number
-            if change.after is None:
-                self._items.pop(change.item_id, None)
-            else:
-                self._items[change.item_id] = change.after
-        return made
+    def _read(self, *ids: str) -> None:
+        self._items |= {item_id: self._bank.get(item_id) for item_id in ids}
 
 
 def _reason(text: str) -> str:
@@ -332,12 +302,8 @@ def text_similarity(
 ) -> list[float]:
     """Return the cosines of an item's title, description and content with those of others."""
     # The vectors of a bank's index lack the content: they say nothing about the advice.
-    vectors = _VECTORS.setdefault(embedder, {})
-    every = {_text(one): None for one in (item, *others)}
-    missing = [text for text in every if text not in vectors]
-    vectors.update(zip(missing, embedder.passages(missing), strict=True))
-    mine = vectors[_text(item)]
-    return [round(float(np.dot(mine, vectors[_text(other)])), 5) for other in others]
+    mine, *theirs = embedder.passages([_text(one) for one in (item, *others)])
+    return [round(float(np.dot(mine, one)), 5) for one in theirs]
 
 
 def _text(item: MemoryItem) -> str:

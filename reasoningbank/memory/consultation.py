@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -37,9 +37,10 @@ class Consultation:
         items: Maximum number of items of one search, whatever the agent asks for.
         tokens: Maximum number of tokens of the items of one search.
         random_seed: Draw random items instead, with as many tokens as a search; None searches.
-        count: Counts the tokens of a text.
-        source: Name of the memory in the tools' results.
     """
+
+    #: Name of the memory in the tools' results.
+    source = "memory"
 
     def __init__(
         self,
@@ -52,10 +53,7 @@ class Consultation:
         items: int | None = None,
         tokens: int = SEARCH_TOKENS,
         random_seed: int | None = None,
-        count: Callable[[str], int] = count_tokens,
-        source: str = "memory",
     ) -> None:
-        self.source = source
         self._bank = bank
         self._leakage = leakage
         self._recorder = recorder
@@ -64,23 +62,11 @@ class Consultation:
         self._items = items
         self._tokens = tokens
         self._random_seed = random_seed
-        self._count = count
-        self._shown: dict[str, None] = {}
-
-    @property
-    def shown(self) -> tuple[str, ...]:
-        """Ids of all items shown so far, each once, in their order."""
-        return tuple(self._shown)
 
     def search(self, query: str, limit: int) -> Consulted:
         """Return the items that fit a question best, whole."""
         limit = min(limit, self._items or limit)
-        common: dict[str, Any] = {
-            "leakage": self._leakage,
-            "k": limit,
-            "kinds": self._kinds,
-            "count": self._count,
-        }
+        common: dict[str, Any] = {"leakage": self._leakage, "k": limit, "kinds": self._kinds}
         found = retrieve(self._bank, query, tokens=self._tokens, scope=self._scope, **common)
         if self._random_seed is not None:
             found = retrieve_random(
@@ -123,13 +109,12 @@ class Consultation:
             raise UsageError(what, code="hidden-item")
         shown = _whole(item)
         text = "\n".join(_texts(shown))
-        one = FoundItem(item, 0.0, text, self._count(text))
+        one = FoundItem(item, 0.0, text, count_tokens(text))
         self._record(Retrieval(f"id {item.id}", (one,), tokens=one.tokens))
         return Consulted((shown,))
 
     def _record(self, found: Retrieval) -> None:
         self._recorder.add("memory_retrieved", found.to_event())
-        self._shown.update(dict.fromkeys(one.item.id for one in found.found))
 
 
 def _head(item: MemoryItem) -> dict[str, Any]:

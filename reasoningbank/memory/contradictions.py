@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from reasoningbank.memory.item import ABSENT, Counters, MemoryItem
@@ -19,6 +18,9 @@ from reasoningbank.sparql.shape import names_in, pattern_key, pattern_names
 _AGAINST = "failure"
 #: Sources whose tasks count as certain: a gold query or a person, not a model's opinion.
 _CERTAIN_SOURCES = frozenset({"gold", "seed"})
+
+#: Changed tasks from which an item may be retired, and the largest one-sided mid-p.
+HARM_TASKS, HARM_LEVEL = 6, 0.01
 
 Prefixes = Mapping[str, str] | None
 
@@ -136,9 +138,8 @@ def _absent(item: MemoryItem, prefixes: Prefixes) -> dict[str, str]:
     return {name: text for text in written for name in names_in(text, prefixes)}
 
 
-@dataclass(frozen=True)
-class HarmRule:
-    """When an item is retired: from `least` changed tasks, at a one-sided mid-p of at most `level`.
+def harm(counters: Counters) -> str:
+    """Return why an item with these counters is to be retired; empty if it is not.
 
     Only tasks whose outcome changed count: they succeeded without memory and failed with the item
     (hurt), or the other way round (helped); hard tasks fail with any item. The test is repeated
@@ -146,22 +147,15 @@ class HarmRule:
     a probability below 5% in its first 30 changed tasks.
 
     Examples:
-        >>> rule = HarmRule()
-        >>> rule.reason(Counters(retrieved=90, failure=80))
+        >>> harm(Counters(retrieved=90, failure=80))
         ''
-        >>> rule.reason(Counters(hurt=7))
+        >>> harm(Counters(hurt=7))
         'hurt 7 tasks and helped 0, one-sided mid-p 0.0039'
     """
-
-    least: int = 6
-    level: float = 0.01
-
-    def reason(self, counters: Counters) -> str:
-        """Return why an item with these counters is to be retired; empty if it is not."""
-        hurt, changed = counters.hurt, counters.helped + counters.hurt
-        if changed < self.least or (p := harm_midp(counters)) > self.level:
-            return ""
-        return f"hurt {hurt} tasks and helped {counters.helped}, one-sided mid-p {p:.2g}"
+    hurt, changed = counters.hurt, counters.helped + counters.hurt
+    if changed < HARM_TASKS or (p := harm_midp(counters)) > HARM_LEVEL:
+        return ""
+    return f"hurt {hurt} tasks and helped {counters.helped}, one-sided mid-p {p:.2g}"
 
 
 def harm_midp(counters: Counters) -> float:

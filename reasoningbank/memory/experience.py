@@ -30,11 +30,9 @@ class Experience:
     judge: str
     ran: bool = False
     rows: int | None = None
-    error: str = ""
     trajectory: Trajectory = field(default_factory=Trajectory)
     trial: str = ""
     model: str = ""
-    reason: str = ""
     findings: tuple[Finding, ...] = ()
     time: str = ""
 

@@ -124,7 +124,6 @@ def _check_in_effect(store: Store, number: int) -> None:
     undone = {one.number: one.undoes for one in undos if 0 < one.undoes < one.number}
     root, forward = _root(undone, number)
     chain = {one: way for one in undone for first, way in [_root(undone, one)] if first == root}
-    # Older versions could revert a root more than once.
     in_effect = 1 + sum(1 if way else -1 for way in chain.values()) > 0
     if forward != in_effect:
         last = max(one for one, way in chain.items() if way == in_effect)

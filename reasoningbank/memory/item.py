@@ -209,6 +209,13 @@ class MemoryItem:
             del data["query"]
         return {"id": self.id, **data}
 
+    def json_text(self, *, sort_keys: bool = False) -> str:
+        """Return `to_json` as text that UTF-8 can encode."""
+        data = self.to_json()
+        text = json.dumps(data, ensure_ascii=False, sort_keys=sort_keys)
+        # Models write lone surrogates.
+        return text if encodable(text) == text else json.dumps(data, sort_keys=sort_keys)
+
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> MemoryItem:
         """Read what `to_json` wrote.
@@ -235,6 +242,11 @@ class MemoryItem:
         seen = list(dict.fromkeys((*self.origins, *other.origins)))
         seen.remove(self.provenance)
         return replace(self, evidence=tuple(seen), counters=self.counters + other.counters)
+
+
+def encodable(text: str) -> str:
+    """Return a text with lone surrogates replaced, which UTF-8 cannot encode."""
+    return text.encode("utf-8", "replace").decode()
 
 
 @cache

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from reasoningbank.agents import FewShotExample
 from reasoningbank.findings import Finding
+from reasoningbank.lm.tokens import count_tokens
 from reasoningbank.memory.item import ItemSource, MemoryItem
 
 #: Sources that share a part of the budget: what worked, what to avoid, what was given.
@@ -52,7 +53,6 @@ class FoundItem:
         cls,
         item: MemoryItem,
         score: float,
-        count: Callable[[str], int],
         *,
         examples: bool = False,
         link: Callable[[str], str] | None = None,
@@ -64,11 +64,11 @@ class FoundItem:
         example = example_of(item) if examples else None
         if example is None:
             text = item_text(item)
-            return cls(item, score, text, count(text))
+            return cls(item, score, text, count_tokens(text))
         if link is not None:
             example = replace(example, question=link(example.question))
         text = f"Question: {example.question}\nQuery:\n{example.query}"
-        return cls(item, score, text, count(text), example)
+        return cls(item, score, text, count_tokens(text), example)
 
 
 class Packed(NamedTuple):

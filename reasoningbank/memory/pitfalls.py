@@ -88,7 +88,7 @@ def _drafts(experience: Experience, facts: Facts) -> Iterator[Draft]:
     else:
         if names := _of_names(experience, [prepared], facts):
             yield names
-        if wrong_prefixes(prepared, facts.namespaces):
+        if wrong_prefixes(prepared.original or prepared.text, facts.namespaces):
             yield _needless_prefixes(experience, facts)
         yield from _of_result(experience, prepared, facts, known=names is None)
     if repeats:

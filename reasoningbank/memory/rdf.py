@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 from urllib.parse import quote, unquote
 
 import pyoxigraph as ox
@@ -27,7 +27,7 @@ from reasoningbank.sparql import STANDARD_PREFIXES
 from reasoningbank.sparql.terms import RDF_TYPE
 
 if TYPE_CHECKING:
-    from rdflib import Graph
+    from rdflib import Graph, URIRef
     from rdflib.term import Node
 
 
@@ -223,7 +223,7 @@ def from_rdf(data: bytes, format: RdfName = "turtle", *, where: str = "") -> lis
         what = f"cannot be read as {format}: {error}"
         raise UsageError(what, where=where, code="not-rdf") from error
     graph = _graph(triples)
-    found = sorted(graph.subjects(_node(RDF_TYPE), _node(RB + "MemoryItem")), key=str)
+    found = sorted(graph.subjects(_uri(RDF_TYPE), _uri(RB + "MemoryItem")), key=str)
     if not found:
         hint = "check that `to_rdf` wrote it"
         raise UsageError("holds no memory item", where=where, hint=hint, code="no-items")
@@ -260,7 +260,7 @@ def _item(graph: Graph, me: Node) -> MemoryItem:
 def _ordered(graph: Graph, me: Node, predicate: str) -> list[Node]:
     """Return the nodes of a property by their position, which must be unique."""
     places: dict[int, Node] = {}
-    for node in sorted(graph.objects(me, _node(predicate)), key=str):
+    for node in sorted(graph.objects(me, _uri(predicate)), key=str):
         place = int(_one(graph, node, POSITION))
         if place in places:
             raise _violation(f"{places[place]} and {node} both have rb:position {place}", "")
@@ -269,7 +269,7 @@ def _ordered(graph: Graph, me: Node, predicate: str) -> list[Node]:
 
 
 def _one(graph: Graph, node: Node, predicate: str) -> str:
-    value = graph.value(node, _node(predicate))
+    value = graph.value(node, _uri(predicate))
     return "" if value is None else str(value)
 
 
@@ -305,27 +305,22 @@ def _shapes() -> Graph:
 
 
 def _graph(triples: Iterable[ox.Triple]) -> Graph:
+    """Return statements as rdflib has them, which knows no triple terms."""
     from rdflib import Graph
 
-    graph = Graph()
+    plain = (
+        triple
+        for triple in triples
+        if not isinstance(triple.subject, ox.Triple) and not isinstance(triple.object, ox.Triple)
+    )
+    data = ox.serialize(plain, format=ox.RdfFormat.N_TRIPLES)
     with warnings.catch_warnings():
         # rdflib warns of ill-typed literals, which the shapes report.
         warnings.simplefilter("ignore")
-        for subject, predicate, value in triples:
-            if not isinstance(subject, ox.Triple) and not isinstance(value, ox.Triple):
-                graph.add((_node(subject), _node(predicate), _node(value)))
-    return graph
+        return Graph().parse(data=data, format="nt")
 
 
-def _node(term: str | ox.NamedNode | ox.BlankNode | ox.Literal) -> Any:
-    from rdflib import BNode, Literal, URIRef
+def _uri(text: str) -> URIRef:
+    from rdflib import URIRef
 
-    if isinstance(term, str | ox.NamedNode):
-        return URIRef(term if isinstance(term, str) else term.value)
-    if isinstance(term, ox.BlankNode):
-        return BNode(term.value)
-    if term.language:
-        return Literal(term.value, lang="und")  # no text of an item has any language
-    if term.datatype.value == _XSD + "string":
-        return Literal(term.value)
-    return Literal(term.value, datatype=URIRef(term.datatype.value), normalize=False)
+    return URIRef(text)

@@ -11,6 +11,8 @@ import heapq
 import itertools
 import math
 import re
+import sqlite3
+import threading
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,7 +21,7 @@ from pyoxigraph import NamedNode
 
 from reasoningbank.corpus import Pack
 from reasoningbank.memory.layer import Entry, Layer, Line, Note, about, load_notes, pack_lines
-from reasoningbank.retrieval import Embedder, TextIndex
+from reasoningbank.retrieval import Embedder, VectorTable, WordIndex, best_first, open_embedder
 from reasoningbank.schema import Link, NamedTerm, Schema, SchemaMap, local_name, observed_values
 from reasoningbank.sparql import (
     STANDARD_PREFIXES,
@@ -304,13 +306,23 @@ class SchemaIndex:
         ]
         wanted = sorted(set(used), key=lambda name: (-(known[name].count or 0), name))
         names = wanted[:MOST_NAMES]
-        self._index = TextIndex(embedder)
-        self._index.add(names, [description(known[name], known) for name in names])
+        texts = [description(known[name], known) for name in names]
+        self._names = dict(enumerate(names))
+        self._embedder = embedder or open_embedder()
+        self._vectors = VectorTable()
+        self._vectors.put(range(len(names)), self._embedder.passages(texts))
+        self._words = WordIndex(sqlite3.connect(":memory:", check_same_thread=False))
+        self._words.add(enumerate(texts))
+        self._lock = threading.Lock()
 
     def scores(self, question: str) -> Mapping[str, float]:
         """Return the similarity of each name to a question, from 0 to 1."""
-        found = self._index.search(question, len(self._index))
-        return {match.id: match.score for match in found}
+        if not question.strip():
+            return {}
+        vector = self._embedder.queries([question])[0]
+        with self._lock:
+            cosines, words = self._vectors.cosines(vector), self._words.scores(question)
+        return {match.id: match.score for match in best_first(self._names, cosines, words)}
 
 
 def description(term: NamedTerm, known: Mapping[str, NamedTerm]) -> str:

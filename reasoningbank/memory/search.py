@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 from reasoningbank.corpus.task import shuffle_key
 from reasoningbank.errors import QueryError
 from reasoningbank.findings import Finding
-from reasoningbank.lm.tokens import count_tokens
 from reasoningbank.memory.bank import MemoryBank
 from reasoningbank.memory.item import ItemSource, MemoryItem, Scope
 from reasoningbank.memory.leakage import LeakageFilter
@@ -116,7 +115,6 @@ def retrieve(
     tokens: int = 600,
     kinds: frozenset[ItemSource] | None = None,
     scope: Scope = Scope(),  # noqa: B008
-    count: Callable[[str], int] = count_tokens,
     ranking: Ranking = Ranking(),
     examples: bool = False,
     link: Callable[[str], str] | None = None,
@@ -135,7 +133,6 @@ def retrieve(
         tokens: Maximum number of tokens of all items together.
         kinds: Sources to take items from; None for all.
         scope: The pack and endpoint of the trial.
-        count: Counts the tokens of a text.
         examples: Whether items with a question and a query are shown as few-shot examples.
         link: Adds linked entities to a question, also in examples.
         entity_classes: Returns the classes of the entities that a question names; None leaves
@@ -156,9 +153,7 @@ def retrieve(
             for item, score in allowed
         ]
     ranked = _ranked(allowed, asked_form(question), scope, ranking)
-    candidates = [
-        FoundItem.of(i, score, count, examples=examples, link=link) for i, score in ranked
-    ]
+    candidates = [FoundItem.of(i, score, examples=examples, link=link) for i, score in ranked]
     packed = (pack_examples if examples else pack)(candidates, items=k, tokens=tokens)
     used = sum(found.tokens for found in packed.chosen)
     return Retrieval(question, packed.chosen, tuple(filtered_out), used, packed.skipped)
@@ -173,7 +168,6 @@ def retrieve_random(
     seed: int = 0,
     k: int | None = None,
     kinds: frozenset[ItemSource] | None = None,
-    count: Callable[[str], int] = count_tokens,
     examples: bool = False,
     example_tokens: int | None = None,
     link: Callable[[str], str] | None = None,
@@ -192,7 +186,7 @@ def retrieve_random(
         example_tokens: The part of `tokens` for few-shot examples; the rest is for other items.
             None draws both alike.
 
-    `leakage`, `kinds`, `count`, `examples` and `link` are as in `retrieve`.
+    `leakage`, `kinds`, `examples` and `link` are as in `retrieve`.
     """
     pool = [item for item in bank.items() if kinds is None or item.src in kinds]
     pool.sort(key=lambda item: (shuffle_key(seed, f"{leakage.task} {item.id}"), item.id))
@@ -201,13 +195,13 @@ def retrieve_random(
     # By whether it is an example; without `example_tokens` all share the second budget.
     left = {True: example_tokens or 0, False: tokens - (example_tokens or 0)}
     for item in pool:
-        one = FoundItem.of(item, 0.0, count, examples=examples)
+        one = FoundItem.of(item, 0.0, examples=examples)
         kind = example_tokens is not None and one.example is not None
         if one.tokens > left[kind] or len(drawn) == k:
             continue
         if link is not None:
             # Linking makes it longer and asks the endpoint, so link only what may fit.
-            one = FoundItem.of(item, 0.0, count, examples=examples, link=link)
+            one = FoundItem.of(item, 0.0, examples=examples, link=link)
             if one.tokens > left[kind]:
                 continue
         finding = leakage.finding(item)

@@ -278,11 +278,6 @@ class Skeleton:
     slots: tuple[Slot, ...] = ()
 
     @property
-    def query(self) -> str:
-        """The query that the skeleton was made of."""
-        return filled(self.text, {slot.name: slot.value for slot in self.slots})
-
-    @property
     def dummy(self) -> str:
         """The skeleton with a value of the right kind in each slot."""
         return filled(self.text, {slot.name: _DUMMIES[slot.kind] for slot in self.slots})

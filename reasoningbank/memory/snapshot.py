@@ -61,7 +61,7 @@ class Snapshot:
 
     def lines(self) -> bytes:
         """Return the items as JSON lines, UTF-8."""
-        return b"".join(_line(item) for item in self.items)
+        return b"".join(f"{item.json_text(sort_keys=True)}\n".encode() for item in self.items)
 
     def write(self, folder: Path) -> Path:
         """Write ``HASH.jsonl`` into a folder, which is created if missing; return the file.
@@ -149,15 +149,6 @@ def _twice(item_id: str, where: str = "") -> UsageError:
 
 def _hash(lines: bytes) -> str:
     return hashlib.sha256(lines).hexdigest()[:16]
-
-
-def _line(item: MemoryItem) -> bytes:
-    text = json.dumps(item.to_json(), ensure_ascii=False, sort_keys=True)
-    try:
-        return f"{text}\n".encode()
-    except UnicodeEncodeError:
-        # Models write lone surrogates, which UTF-8 cannot encode.
-        return f"{json.dumps(item.to_json(), sort_keys=True)}\n".encode()
 
 
 def _read_line(line: str, where: str) -> MemoryItem:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import logging
 import sqlite3
 import threading
 from collections.abc import Iterator
@@ -15,10 +14,8 @@ from typing import Any
 
 from reasoningbank.errors import ReasoningBankError, RecordError, UsageError
 from reasoningbank.memory.history import Action, Change
-from reasoningbank.memory.item import MemoryItem
+from reasoningbank.memory.item import MemoryItem, encodable
 from reasoningbank.retrieval import WordIndex
-
-logger = logging.getLogger(__name__)
 
 #: "RBMB": distinguishes a bank from other databases.
 APPLICATION = 0x52424D42
@@ -63,8 +60,6 @@ TABLES = (
     f"PRAGMA application_id = {APPLICATION}",
     f"PRAGMA user_version = {VERSION}",
 )
-#: What older files, without the table of operations, say in the reason of a change.
-_OLD_UNDO, _OLD_CONSOLIDATION = "undo of change ", "consolidation: "
 _REBUILD = "rebuild it from a snapshot with `reasoningbank memory import`"
 
 
@@ -183,26 +178,9 @@ class Store:
             *values,
         )
         found = []
-        for (
-            number,
-            time,
-            action,
-            item_id,
-            before,
-            after,
-            reason,
-            operation,
-            made_by,
-            undoes,
-        ) in rows:
-            if not made_by and not undoes:
-                if action == "undo" and reason.removeprefix(_OLD_UNDO).isdecimal():
-                    undoes = int(reason.removeprefix(_OLD_UNDO))
-                elif action != "undo" and reason.startswith(_OLD_CONSOLIDATION):
-                    made_by = "consolidation"
+        for number, time, action, item_id, before, after, *rest in rows:
             states = [None if text is None else self.parsed(text) for text in (before, after)]
-            change = (number, time, action, item_id, *states, reason, operation, made_by, undoes)
-            found.append(Change(*change))
+            found.append(Change(number, time, action, item_id, *states, *rest))
         return found
 
     def reinstated_by(self, item_id: str) -> Change | None:
@@ -255,33 +233,20 @@ class Store:
             database.execute(
                 _OPERATIONS.replace("TABLE", "TEMP TABLE") if self.readonly else _OPERATIONS
             )
-        any_word = "SELECT rowid FROM words LIMIT 1"
-        any_item = "SELECT 1 FROM items WHERE status = 'active' LIMIT 1"
-        lost = not (self._has("words") and database.execute(any_word).fetchone())
-        lost = lost and database.execute(any_item).fetchone() is not None
-        place = database
+        self.words = WordIndex(database, "words")
         if self.readonly:
             database.execute("PRAGMA query_only = 1")
-            if lost:
-                place = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
-        self.words = WordIndex(place, "words")
-        if lost:
-            with self.reading() if self.readonly else self.writing():
-                rows = database.execute("SELECT key, item FROM items WHERE status = 'active'")
-                # Two processes may do so at once: equal rows replace each other.
-                self.words.add([(key, self.parsed(text).lexical_text) for key, text in rows])
-            logger.warning("%s: the full-text index was lost, and has been rebuilt", self.path)
 
     def _is_bank(self) -> bool:
         """Return whether the file is a bank; False if it is empty."""
-        values = []
-        for query in (
-            "PRAGMA application_id",
-            "PRAGMA user_version",
-            "SELECT count(*) FROM sqlite_master",
-        ):
-            values += self._database.execute(query).fetchone()
-        application, version, tables = values
+        application, version, tables = (
+            self._database.execute(query).fetchone()[0]
+            for query in (
+                "PRAGMA application_id",
+                "PRAGMA user_version",
+                "SELECT count(*) FROM sqlite_master",
+            )
+        )
         if application == APPLICATION and version > VERSION:
             raise RecordError(
                 f"was written by a newer version of the package (format {version})",
@@ -342,10 +307,11 @@ class BankOperation:
             return
         execute = self._database.execute
         item_id = after.id if after else before.id if before else ""
+        states = [None if one is None else one.json_text() for one in (before, after)]
         numbered = execute(
             "INSERT INTO changes(operation, time, action, item_id, before, after, reason) "
             "VALUES (?, ?, ?, ?, ?, ?, ?)",
-            (self.first, self._time, action, item_id, _json(before), _json(after), self._reason),
+            (self.first, self._time, action, item_id, *states, self._reason),
         )
         if not self.first:
             self.first = numbered.lastrowid or 0
@@ -360,18 +326,6 @@ class BankOperation:
                 "INSERT INTO items(id, status, src, title, item) VALUES (?, ?, ?, ?, ?) "
                 "ON CONFLICT(id) DO UPDATE SET status = excluded.status, item = excluded.item "
                 "RETURNING key",
-                (item_id, after.status, after.src, _plain(after.title), _json(after)),
+                (item_id, after.status, after.src, encodable(after.title), states[1]),
             ).fetchall()
         self.touched.update((key, after) for (key,) in rows)
-
-
-def _json(item: MemoryItem | None) -> str | None:
-    if item is None:
-        return None
-    text = json.dumps(item.to_json(), ensure_ascii=False)
-    # Models write lone surrogates, which UTF-8 cannot encode.
-    return text if _plain(text) == text else json.dumps(item.to_json())
-
-
-def _plain(text: str) -> str:
-    return text.encode("utf-8", "replace").decode()

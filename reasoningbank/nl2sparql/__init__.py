@@ -16,11 +16,8 @@ from reasoningbank.nl2sparql.confidence import (
 )
 from reasoningbank.nl2sparql.detection import (
     Detected,
-    Detector,
-    JointDetector,
     PatternDetector,
     PatternReport,
-    PrototypeDetector,
     Rate,
     pattern_report,
 )
@@ -92,12 +89,10 @@ __all__ = [
     "ConstraintPrompt",
     "Constraints",
     "Detected",
-    "Detector",
     "EndpointValidation",
     "Explain",
     "GraphAgent",
     "HybridRetriever",
-    "JointDetector",
     "Level",
     "NL2SPARQLAgent",
     "OnStep",
@@ -106,7 +101,6 @@ __all__ = [
     "PatternDetector",
     "PatternReport",
     "PatternSet",
-    "PrototypeDetector",
     "RAGAgent",
     "RandomRetriever",
     "Rate",

@@ -1,32 +1,27 @@
-"""Which patterns a question needs: by a pack's rules, or by labelled questions; how often right."""
+"""Which patterns a question needs by a pack's rules, and how often that is right."""
 
 from __future__ import annotations
 
 import math
 import unicodedata
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
-from reasoningbank.errors import UsageError
-from reasoningbank.nl2sparql.hints import PatternSet
+from reasoningbank.corpus import Pack
+from reasoningbank.nl2sparql.hints import PatternSet, load_patterns, once_a_pack
 from reasoningbank.nl2sparql.words import (
     FUNCTION_WORDS,
     LANGUAGES,
     QuestionToken,
     folded,
-    masked,
     read_tokens,
     spoken_languages,
     stem,
     stream,
 )
-from reasoningbank.retrieval import Embedder, Vectors, open_embedder
 
 #: Weights of the two kinds of rules; they combine as independent evidence does.
 STRONG, WEAK = 0.8, 0.45
@@ -34,8 +29,6 @@ STRONG, WEAK = 0.8, 0.45
 THRESHOLD = 0.6
 #: Tokens of a question that are read, and most of them that ``...`` matches.
 MOST_TOKENS, GAP = 200, 4
-#: Fewest labelled questions of a pattern for a prototype.
-LEAST = 3
 
 _NEGATIONS = frozenset({"non", "senza", "ma", "not", "no", "without", "but", "nor"})
 #: The score of each detected pattern, and what shows it.
@@ -55,14 +48,6 @@ class Detected:
     pattern: str
     score: float
     because: tuple[str, ...] = ()
-
-
-class Detector(Protocol):
-    """Detects the patterns of a question."""
-
-    def detect(self, question: str) -> list[Detected]:
-        """Return the patterns that a question needs, the most certain first."""
-        ...
 
 
 class _Part(NamedTuple):
@@ -97,7 +82,7 @@ class PatternDetector:
     """Finds patterns by a pack's rules; several threads may use it.
 
     A rule's match inside a longer one does not count: *parte del discorso* is not a question about
-    parts. Quoted words are entities and show nothing.
+    parts. Quoted words are entities: one that a rule matches as a whole is weak evidence.
 
     Args:
         patterns: The rules.
@@ -117,6 +102,7 @@ class PatternDetector:
         rules = [("", 0.0, patterns.idle)]
         for one in patterns.patterns:
             rules += [(one.name, STRONG, one.strong), (one.name, WEAK, one.weak)]
+        rules += [(one.of, STRONG, one.strong) for one in patterns.values if one.of]
         self._rules = [
             _Rule(name, weight, language, _read_rule(text, language))
             for name, weight, by_language in rules
@@ -144,16 +130,19 @@ class PatternDetector:
         question = unicodedata.normalize("NFC", question)
         tokens = read_tokens(question, self._set.shapes)[:MOST_TOKENS]
         streams = {language: stream(tokens, language) for language in LANGUAGES}
-        spoken = spoken_languages(tokens)
         # The same words, matched by several rules or in both languages, are one piece of evidence.
         found: dict[tuple[str, frozenset[int]], float] = {}
-        for rule in self._rules:
-            words = streams[rule.language] if rule.language in spoken else []
-            for start in range(len(words)):
-                places = self._match(rule, 0, words, tokens, start)
-                if places:
-                    match = rule.pattern, frozenset(words[place][0] for place in places)
-                    found[match] = max(found.get(match, 0.0), rule.weight)
+        for pattern, weight, numbers in self._matches(tokens, spoken_languages(tokens)):
+            found[pattern, numbers] = max(found.get((pattern, numbers), 0.0), weight)
+        quoted: set[str] = set()
+        for number, token in enumerate(tokens):
+            if token.kind == "quoted":
+                inside = read_tokens(token.text, self._set.shapes)
+                whole = frozenset(range(len(inside)))
+                matches = self._matches(inside, LANGUAGES)
+                named = {pattern for pattern, _, numbers in matches if numbers == whole}
+                found |= {(pattern, frozenset({number})): WEAK for pattern in named - quoted}
+                quoted |= named
         matched = {numbers for _, numbers in found}
         scores: _Scores = {}
         for pattern in self._set.patterns:
@@ -188,6 +177,17 @@ class PatternDetector:
             if name in scores
         ]
         return sorted(given, key=lambda one: -one.score)
+
+    def _matches(
+        self, tokens: Sequence[QuestionToken], languages: Collection[str]
+    ) -> Iterator[tuple[str, float, frozenset[int]]]:
+        """Yield the pattern and weight of each rule that matches, with the tokens it matches."""
+        streams = {language: stream(tokens, language) for language in languages}
+        for rule in self._rules:
+            words = streams.get(rule.language, [])
+            for start in range(len(words)):
+                if places := self._match(rule, 0, words, tokens, start):
+                    yield rule.pattern, rule.weight, frozenset(words[one][0] for one in places)
 
     def _match(
         self,
@@ -231,6 +231,19 @@ class PatternDetector:
                 if one.name in scores:
                     for name in one.implies:
                         scores.setdefault(name, (scores[one.name][0], (one.name,)))
+
+
+@once_a_pack
+def detector_of(pack: Pack) -> PatternDetector:
+    """Return what finds the patterns of a pack in a question."""
+    return PatternDetector(load_patterns(pack))
+
+
+@once_a_pack
+def value_detector_of(pack: Pack) -> PatternDetector:
+    """Return what finds the values of a pack, such as single emotions, in a question."""
+    patterns = load_patterns(pack)
+    return PatternDetector(patterns.model_copy(update={"patterns": patterns.values, "values": ()}))
 
 
 @lru_cache(maxsize=4096)
@@ -337,97 +350,3 @@ def pattern_report(
         exact=exact / len(sets) if sets else 1.0,
         questions=len(sets),
     )
-
-
-class _Prototype(NamedTuple):
-    """A pattern's position: the axis between the two means, the best cut, the distance."""
-
-    name: str
-    axis: NDArray[np.float32]
-    cut: float
-    width: float
-
-
-class PrototypeDetector:
-    """Finds patterns by embeddings; several threads may use it.
-
-    For each pattern the vectors of labelled questions are averaged, with it and without it, and a
-    question is projected on the line between both means. Entities are masked first. Single cosines
-    are not used, since those of one model are all close together.
-
-    Args:
-        questions: Labelled questions.
-        labels: The patterns of each.
-        embedder: Embeds questions; the package's own by default.
-
-    Raises:
-        UsageError: If there are no questions, or not as many labels as questions.
-    """
-
-    def __init__(
-        self,
-        questions: Sequence[str],
-        labels: Sequence[Collection[str]],
-        embedder: Embedder | None = None,
-    ) -> None:
-        if not questions or len(questions) != len(labels):
-            raise UsageError(f"{len(questions)} questions with {len(labels)} labels")
-        self._embedder = embedder or open_embedder()
-        vectors = self._embedder.queries([masked(question) for question in questions])
-        names = dict.fromkeys(name for given in labels for name in sorted(given))
-        made = (
-            _prototype(name, vectors, np.array([name in one for one in labels])) for name in names
-        )
-        self._prototypes = [one for one in made if one]
-
-    def detect(self, question: str) -> list[Detected]:
-        """Return the patterns that a question is near to, the most certain first."""
-        vector = self._embedder.queries([masked(question)])[0]
-        found = []
-        for one in self._prototypes:
-            place = (float(vector @ one.axis) - one.cut) / one.width
-            score = 1.0 / (1.0 + float(np.exp(-4.0 * place)))
-            # The cut, at which both groups are equally likely, becomes the threshold of the rules.
-            score = THRESHOLD * score * 2 if score < 0.5 else 1 - (1 - THRESHOLD) * (1 - score) * 2
-            if score >= THRESHOLD:
-                found.append(Detected(one.name, round(score, 3), ("near labelled questions",)))
-        return sorted(found, key=lambda one: (-one.score, one.pattern))
-
-
-class JointDetector:
-    """Uses rules first, and prototypes if the rules find nothing.
-
-    Args:
-        rules: The detector by rules.
-        prototypes: The detector by embeddings.
-    """
-
-    def __init__(self, rules: Detector, prototypes: Detector) -> None:
-        self._rules = rules
-        self._prototypes = prototypes
-
-    def detect(self, question: str) -> list[Detected]:
-        """Return the patterns that a question needs, the most certain first."""
-        return self._rules.detect(question) or self._prototypes.detect(question)
-
-
-def _prototype(name: str, vectors: Vectors, has: NDArray[np.bool_]) -> _Prototype | None:
-    count, others = int(has.sum()), int((~has).sum())
-    if min(count, others) < LEAST:
-        return None
-    near, far = vectors[has].mean(axis=0), vectors[~has].mean(axis=0)
-    # Each question is projected on the means of the others, without its own share.
-    square = np.sum(vectors**2, axis=1)
-    to_near, to_far = vectors @ near, vectors @ far
-    to_near[has] = ((count * to_near - square) / (count - 1))[has]
-    to_far[~has] = ((others * to_far - square) / (others - 1))[~has]
-    places = to_near - to_far
-    width = float(places[has].mean() - places[~has].mean())
-    if width <= 0:
-        return None  # Its questions are no nearer to one another than to others.
-    # The cut has the best F1, and is between two neighbours.
-    order = np.argsort(-places, kind="stable")
-    ranked, right = places[order], np.cumsum(has[order])
-    best = int(np.argmax(2 * right / (np.arange(1, len(order) + 1) + count)))
-    cut = float(ranked[best : best + 2].mean())
-    return _Prototype(name, np.asarray(near - far, dtype=np.float32), cut, width)

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import Any
 
-from rdflib.term import URIRef
-
-from reasoningbank.corpus import Pack, Task, load_corpus, load_pack, query_features
-from reasoningbank.nl2sparql.hints import PatternSet, QuerySign, load_patterns
+from reasoningbank.corpus import Pack, Task, load_corpus, load_pack
+from reasoningbank.nl2sparql.hints import PatternSet, load_patterns
+from reasoningbank.nl2sparql.signs import patterns_of_query
 from reasoningbank.nl2sparql.words import (
     QuestionToken,
     content_words,
@@ -21,13 +18,9 @@ from reasoningbank.nl2sparql.words import (
     read_tokens,
     stream,
 )
-from reasoningbank.schema import read_statements
 from reasoningbank.sparql import string_literal
-from reasoningbank.sparql.query import parse_once
 from reasoningbank.sparql.tokens import Edit, apply_edits, tokenize
 from reasoningbank.sparql.tokens import Token as QueryToken
-
-_TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
 
 
 @dataclass(frozen=True)
@@ -99,51 +92,6 @@ def examples_of(
             (questions or {}).get(task.id) or ((task.language, task.query),),
         )
         for task in tasks
-    )
-
-
-def patterns_of_query(sparql: str, patterns: PatternSet) -> tuple[str, ...]:
-    """Return the patterns that a query's names and features show; none if it does not parse."""
-    seen = _seen(sparql)
-    if seen is None:
-        return ()
-    given: set[str] = set()
-    given.update(one.name for one in patterns.patterns if any(_shows(s, seen) for s in one.signs))
-    for pattern in patterns.patterns:
-        if pattern.name in given:
-            given.update(pattern.implies)
-    return tuple(name for name in patterns.names if name in given)
-
-
-@lru_cache(maxsize=4096)
-def _seen(sparql: str) -> dict[str, frozenset[str]] | None:
-    """Return the names in a query by the fields of `QuerySign`; None if it does not parse."""
-    try:
-        parse_once(sparql)
-        walked = read_statements(sparql)
-    except Exception:  # rdflib raises pyparsing's errors and bare ones
-        return None
-    own = walked.statements
-    ends = [term for s in own for term in (s.subject, s.object) if isinstance(term, URIRef)]
-    found: dict[str, Iterable[Any]] = {
-        "properties": (s.predicate for s in own),
-        "namespaces": ends,
-        "classes": (s.object for s in own if str(s.predicate) == _TYPE),
-        "graphs": (*(s.graph for s in own if s.graph is not None), *walked.dataset),
-        "services": (s.service for s in own if s.service is not None),
-        "features": query_features(sparql).features,
-    }
-    seen = {name: frozenset(map(str, names)) for name, names in found.items()}
-    return seen | {"along": seen["properties"]}
-
-
-def _shows(sign: QuerySign, seen: Mapping[str, frozenset[str]]) -> bool:
-    wanted = {name: names for name, names in sign if names}
-    return bool(wanted) and all(
-        any(one.startswith(tuple(names)) for one in seen[name])
-        if name == "namespaces"
-        else not names.isdisjoint(seen[name])
-        for name, names in wanted.items()
     )
 
 

@@ -82,8 +82,8 @@ def namespaces_of(pack: Pack) -> dict[str, str]:
 
 
 def _expanded(name: str, info: ValidationInfo) -> str:
-    # Without a context a model is made in code, with IRIs.
-    if not info.context or (name.startswith("<") and name.endswith(">")):
+    # Without a context a model is made in code, with IRIs; "?" stands for a variable.
+    if not info.context or name == "?" or (name.startswith("<") and name.endswith(">")):
         return name.removeprefix("<").removesuffix(">")
     namespaces, where = info.context
     prefix, colon, local = name.partition(":")
@@ -152,15 +152,25 @@ def _as_names(prefixes: Any) -> Any:
 
 
 class QuerySign(HintModel):
-    """What identifies a query of a pattern: one name of each part that is not empty."""
+    """What identifies a query of a pattern: one entry of each list that is not empty.
+
+    `along` and `names` are IRIs anywhere in the query, `filtered` properties whose objects a
+    function such as REGEX reads, `texts` strings in lower case, and ``"?"`` among properties or
+    graphs a variable. `named` is the end of one of the properties that the query names, while it
+    asks for the other.
+    """
 
     properties: Names = frozenset()
     along: Names = frozenset()
     namespaces: Annotated[Names, BeforeValidator(_as_names)] = frozenset()
     classes: Names = frozenset()
+    names: Names = frozenset()
     graphs: frozenset[str] = frozenset()
     services: frozenset[str] = frozenset()
     features: frozenset[str] = frozenset()
+    filtered: Names = frozenset()
+    texts: frozenset[str] = frozenset()
+    named: Literal["", "subject", "object"] = ""
 
 
 class Pattern(HintModel):
@@ -178,6 +188,9 @@ class Pattern(HintModel):
             file, this one is detected too: the word says more about what is asked.
         joins: If a pattern out of each list is detected, so is this one.
         signs: What its queries contain; one sign is enough.
+        checked: Whether a query must contain one of its signs if the question's own words show it;
+            a value's always must.
+        of: For a value, the pattern that its words show.
     """
 
     name: str = Field(min_length=1)
@@ -190,6 +203,8 @@ class Pattern(HintModel):
     beside: tuple[str, ...] = ()
     joins: tuple[tuple[str, ...], ...] = ()
     signs: tuple[QuerySign, ...] = Field((), validation_alias="query")
+    checked: bool = False
+    of: str = ""
 
 
 class PatternSet(HintModel):
@@ -197,12 +212,17 @@ class PatternSet(HintModel):
 
     Attributes:
         patterns: In the order of the file.
+        values: Single things that a question may name, such as one emotion, with the same rules
+            and signs; the name of each is how a query writes it.
+        aliases: Further names of patterns, each for one or several of them.
         shapes: Kinds of codes by name.
         idle: Phrases by language that show nothing although a rule contains a word of theirs.
         vocabulary: Words by language that are not entities although no rule contains them.
     """
 
     patterns: tuple[Pattern, ...] = Field((), validation_alias="pattern")
+    values: tuple[Pattern, ...] = Field((), validation_alias="value")
+    aliases: Mapping[str, tuple[str, ...]] = {}
     shapes: Mapping[str, re.Pattern[str]] = {}
     vocabulary: Rules = {}
     idle: Rules = {}
@@ -223,8 +243,11 @@ class PatternSet(HintModel):
         )
 
     def known(self, words: Iterable[str]) -> tuple[str, ...]:
-        """Return the words that are names of patterns, as the file writes them."""
+        """Return the patterns that some words name, aliases included, as the file writes them."""
         wanted = {word.strip().lower() for word in words}
+        for alias, names in self.aliases.items():
+            if alias.lower() in wanted:
+                wanted.update(map(str.lower, names))
         return tuple(name for name in self.names if name.lower() in wanted)
 
 
@@ -241,9 +264,9 @@ def load_patterns(pack: Pack | str) -> PatternSet:
     found, where = read_hints(as_pack(pack), "patterns.toml", PatternSet)
     for one in found.patterns:
         for name in (*one.implies, *one.unless, *one.beside, *sum(one.joins, ())):
-            if name not in found.names:
-                what = f"{one.name} names an unknown pattern {name!r}"
-                raise UsageError(what, where=where, code="unknown-pattern")
+            found.named(name, where)
+    for name in (*sum(found.aliases.values(), ()), *(one.of for one in found.values if one.of)):
+        found.named(name, where)
     return found
 
 
@@ -397,12 +420,12 @@ def build_constraints(
     """Return what a model should know to write a query of some patterns.
 
     Args:
-        patterns: Names of patterns; case and unknown names are ignored.
+        patterns: Names of patterns, or aliases such as ``SEMANTIC_RELATION``; case is ignored.
         pack: A pack or its name.
         most_chars: Most characters; the base is given even if it alone is longer.
 
     Raises:
-        UsageError: If there is no such pack, or its rules cannot be read.
+        UsageError: If there is no such pack or pattern, or its rules cannot be read.
     """
     return constraint_prompt(patterns, pack, most_chars=most_chars).text
 
@@ -433,7 +456,8 @@ def constraint_prompt(
 
 def _wanted(patterns: Iterable[str], pack: Pack | str) -> list[str]:
     names = load_patterns(pack)
-    return [known for name in patterns for known in names.known([name])]
+    found = {name: names.known([name]) or (names.named(name).name,) for name in patterns}
+    return list(dict.fromkeys(known for those in found.values() for known in those))
 
 
 def _base(constraints: Constraints) -> str:

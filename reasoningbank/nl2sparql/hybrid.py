@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 
 from reasoningbank.corpus import Pack, load_corpus
 from reasoningbank.errors import UsageError
-from reasoningbank.nl2sparql.detection import Detected, Detector, PatternDetector
+from reasoningbank.nl2sparql.detection import Detected, PatternDetector, detector_of
 from reasoningbank.nl2sparql.examples import PackExample, example_pack, load_examples
-from reasoningbank.nl2sparql.hints import DEFAULT_PACK, as_pack, load_patterns, once_a_pack
+from reasoningbank.nl2sparql.hints import DEFAULT_PACK, as_pack, once_a_pack
 from reasoningbank.nl2sparql.words import content_words, masked
 from reasoningbank.retrieval import (
     DEFAULT_EMBEDDER,
@@ -132,7 +132,6 @@ class HybridRetriever(Retriever):
     Args:
         source: Examples, a pack, or a pack's name; for a test set, the pack it belongs to is used.
         weights: Weights of the dense, lexical and pattern scores; only their proportion counts.
-        detector: Detects a question's patterns; the pack's rules by default.
         embedder: Embeds questions; the package's own by default.
         index: What compares vectors, one of `retrieval.INDEXES`.
 
@@ -151,21 +150,20 @@ class HybridRetriever(Retriever):
         source: Sequence[PackExample] | Pack | str = DEFAULT_PACK,
         *,
         weights: tuple[float, float, float] = WEIGHTS,
-        detector: Detector | None = None,
         embedder: Embedder | None = None,
         index: str = DEFAULT_INDEX,
     ) -> None:
         if len(weights) != 3 or min(weights) < 0 or sum(weights) <= 0:
             raise UsageError(f"weights must be three numbers of at least 0, not {weights}")
+        self._detector: PatternDetector | None = None
         if isinstance(source, (Pack, str)):
             pack = as_pack(source)
-            detector = detector or PatternDetector(load_patterns(pack))
+            self._detector = detector_of(pack)
             source = load_examples(example_pack(pack))
         self.examples = tuple(source)
         if not self.examples:
             raise UsageError("there is no example to retrieve", where="HybridRetriever")
         self.weights = weights
-        self._detector = detector
         self._embedder = embedder or open_embedder()
         self._lock = threading.Lock()
         # A question exists in several languages.
@@ -229,7 +227,6 @@ class ShownExamples:
     """What an attempt may retrieve from."""
 
     retriever: Retriever
-    detector: Detector
     without_groups: frozenset[str] = frozenset()
     without_ids: frozenset[str] = frozenset()
 
@@ -249,7 +246,7 @@ def shown_examples(
         raise UsageError(f"examples cannot be retrieved by {retrieval!r}", hint=hint)
     with _lock:
         # Two threads would both embed all questions.
-        hybrid, detector = _opened(example_pack(pack), embedding, index)
+        hybrid = _opened(example_pack(pack), embedding, index)
     weights = RETRIEVALS[retrieval]
     retriever: Retriever = RandomRetriever(hybrid.examples)
     if weights is not None:
@@ -258,14 +255,19 @@ def shown_examples(
         weighted.weights = weights
     groups = _groups(pack)
     hidden_groups = (groups[one] for one in hidden if whole_groups and one in groups)
-    return ShownExamples(retriever, detector, frozenset(hidden_groups), frozenset(hidden))
+    return ShownExamples(retriever, frozenset(hidden_groups), frozenset(hidden))
+
+
+def examples_left(pack: Pack, hidden: frozenset[str]) -> int:
+    """Return how many examples may be shown if some tasks, and their groups, are hidden."""
+    groups = {group for task, group in _groups(pack).items() if task in hidden}
+    shown = _groups(example_pack(pack)).items()
+    return sum(task not in hidden and group not in groups for task, group in shown)
 
 
 @once_a_pack
-def _opened(pack: Pack, embedding: str, index: str) -> tuple[HybridRetriever, Detector]:
-    detector = PatternDetector(load_patterns(pack))
-    embedder = open_embedder(embedding)
-    return HybridRetriever(pack, detector=detector, embedder=embedder, index=index), detector
+def _opened(pack: Pack, embedding: str, index: str) -> HybridRetriever:
+    return HybridRetriever(pack, embedder=open_embedder(embedding), index=index)
 
 
 @once_a_pack

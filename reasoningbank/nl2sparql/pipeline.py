@@ -22,9 +22,9 @@ from reasoningbank.findings import Finding
 from reasoningbank.lm import PlainAdapter, stuck_temperature
 from reasoningbank.lm.reply import query_in
 from reasoningbank.nl2sparql.confidence import Confidence, confidence_score, load_calibration
-from reasoningbank.nl2sparql.detection import Detected, Detector, PatternDetector
+from reasoningbank.nl2sparql.detection import Detected, detector_of
 from reasoningbank.nl2sparql.examples import NEAR, PackExample, nearest_question, swap_entities
-from reasoningbank.nl2sparql.hints import MOST_CHARS, as_pack, build_constraints, load_patterns
+from reasoningbank.nl2sparql.hints import MOST_CHARS, as_pack, build_constraints
 from reasoningbank.nl2sparql.hybrid import HybridRetriever, Retrieved, Retriever, shown_examples
 from reasoningbank.nl2sparql.validation import LEVELS, EndpointValidation, Explain, Level, validate
 from reasoningbank.nl2sparql.words import asked_language
@@ -202,7 +202,6 @@ class NL2SPARQL:
         lm: The model; that of the `dspy.context` by default.
         endpoint: Where queries are executed; None to execute none.
         retriever: Finds examples; a `HybridRetriever` of the pack by default.
-        detector: Detects patterns; the pack's rules by default.
         top_k: Examples shown; 0 for none.
         adapt: Whether an example that is nearly the question is changed instead.
         max_fixes: Rounds in which a query with problems is written again.
@@ -220,7 +219,6 @@ class NL2SPARQL:
     _: KW_ONLY
     endpoint: EndpointConfig | SPARQLClient | None = None
     retriever: Retriever | None = None
-    detector: Detector | None = None
     top_k: int = 3
     adapt: bool = True
     max_fixes: int = 2
@@ -233,9 +231,8 @@ class NL2SPARQL:
         if min(self.top_k, self.max_fixes) < 0:
             raise UsageError("top_k and max_fixes must be at least 0", where="NL2SPARQL")
         self.pack = as_pack(self.pack)
-        self.detector = self.detector or PatternDetector(load_patterns(self.pack))
         if self.retriever is None and self.top_k:
-            self.retriever = HybridRetriever(self.pack, detector=self.detector)
+            self.retriever = HybridRetriever(self.pack)
 
     def translate(
         self,
@@ -270,10 +267,9 @@ class NL2SPARQL:
         """
         if not question.strip():
             raise UsageError("the question is empty")
-        pack, detector = as_pack(self.pack), self.detector
-        assert detector is not None
+        pack = as_pack(self.pack)
         on_step = on_step or (lambda *_: None)
-        patterns = tuple(detector.detect(question))
+        patterns = tuple(detector_of(pack).detect(question))
         on_step("detect", {"patterns": {one.pattern: one.score for one in patterns}})
         retrieved: tuple[Retrieved, ...] = ()
         if self.retriever is not None and self.top_k:
@@ -469,6 +465,7 @@ class RAGAgent:
                 raise UsageError(f"unknown level {level!r}", where="agent rag", hint=hint)
         self._levels = tuple(level for level in LEVELS if level in levels)
         self._top_k, self._adapt, self._max_fixes = top_k, adapt, max_fixes
+        self.needs_examples = top_k > 0
         self._diagnose = diagnose
         self._retrieval: dict[str, Any] = {"retrieval": retrieval, "embedding": embedding}
         self._retrieval |= {"index": index, "whole_groups": whole_groups}
@@ -497,7 +494,6 @@ class RAGAgent:
                     episode.lm,
                     endpoint=client,
                     retriever=shown.retriever,
-                    detector=shown.detector,
                     top_k=self._top_k,
                     adapt=self._adapt,
                     max_fixes=min(self._max_fixes, turns - 1),

@@ -7,12 +7,12 @@ names the level.
 
 from __future__ import annotations
 
+import itertools
 import re
 import time
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
 from typing import Any, Literal
 
 from rdflib.term import Identifier, URIRef, Variable
@@ -21,6 +21,7 @@ from rdflib.term import Literal as Text
 from reasoningbank.corpus import FederatedEndpoint, Pack, open_endpoint
 from reasoningbank.errors import QueryError
 from reasoningbank.findings import Finding
+from reasoningbank.nl2sparql.detection import detector_of, value_detector_of
 from reasoningbank.nl2sparql.hints import (
     DEFAULT_PACK,
     Constraints,
@@ -32,7 +33,8 @@ from reasoningbank.nl2sparql.hints import (
     namespaces_of,
     once_a_pack,
 )
-from reasoningbank.nl2sparql.words import QuestionToken, folded, read_tokens
+from reasoningbank.nl2sparql.signs import is_named, is_shown, seen_in, walk_links
+from reasoningbank.nl2sparql.words import LANGUAGES, QuestionToken, folded, read_tokens, stem
 from reasoningbank.schema import Schema, Statement, lint, read_statements
 from reasoningbank.schema.structure import Structure
 from reasoningbank.sparql import (
@@ -46,6 +48,7 @@ from reasoningbank.sparql import (
     prepare,
     same_address,
 )
+from reasoningbank.sparql.query import PreparedQuery
 from reasoningbank.sparql.tokens import tokenize
 
 Level = Literal["syntax", "semantic", "endpoint"]
@@ -192,7 +195,10 @@ def validate_syntax(sparql: str, pack: Pack | str | None = DEFAULT_PACK) -> Vali
 
 
 def validate_endpoint(
-    sparql: str, endpoint: EndpointConfig | SPARQLClient | None = None, timeout: float = 30.0
+    sparql: str,
+    endpoint: EndpointConfig | SPARQLClient | None = None,
+    timeout: float = 30.0,
+    shown: int = SHOWN,
 ) -> EndpointValidation:
     """Execute a query; the endpoint's prefixes need not be declared.
 
@@ -204,6 +210,7 @@ def validate_endpoint(
         endpoint: The endpoint, or a client of it. Without one that of the pack `liita` is opened,
             which takes a second or two: for many queries open it once.
         timeout: Seconds it may take.
+        shown: Most rows among the results.
 
     Raises:
         EndpointError: If the endpoint fails, which is not the query's fault.
@@ -216,10 +223,10 @@ def validate_endpoint(
     """
     if endpoint is None:
         with open_endpoint(as_pack(DEFAULT_PACK)) as opened:
-            return validate_endpoint(sparql, opened, timeout)
+            return validate_endpoint(sparql, opened, timeout, shown)
     if isinstance(endpoint, EndpointConfig):
         with SPARQLClient(endpoint) as client:
-            return validate_endpoint(sparql, client, timeout)
+            return validate_endpoint(sparql, client, timeout, shown)
     began = time.monotonic()
     try:
         result = endpoint.query(sparql, timeout_s=timeout, max_rows=MOST_ROWS)
@@ -237,16 +244,16 @@ def validate_endpoint(
         executed=True,
         rows=result.n_rows,
         truncated=result.truncated,
-        results=tuple(_rows(result, endpoint.config.namespaces)),
+        results=tuple(_rows(result, endpoint.config.namespaces, shown)),
         seconds=result.seconds,
     )
 
 
-def _rows(result: Result, namespaces: Mapping[str, str]) -> Iterator[dict[str, Any]]:
+def _rows(result: Result, namespaces: Mapping[str, str], shown: int) -> Iterator[dict[str, Any]]:
     if isinstance(result, BooleanResult):
         yield {"answer": result.value}
         return
-    for row in result.rows(0, SHOWN):
+    for row in result.rows(0, shown):
         cells = zip(result.variables, row, strict=True)
         yield {name: compact(term, namespaces) for name, term in cells if term is not None}
 
@@ -258,10 +265,11 @@ def validate_semantic(
     *,
     question: str = "",
 ) -> Validation:
-    """Check a query against a pack's schema, statistics and rules.
+    """Check a query against a pack's schema, statistics and rules, and against its question.
 
     The codes are those of `reasoningbank.schema`, and of the rules: ``not-named`` (the question
-    quotes a word or a code that the query lacks), ``unknown-value``, ``missing-service``,
+    quotes a word or a code that the query lacks), ``missing-pattern`` and ``missing-value`` (it
+    asks for something that the query has no sign of), ``unknown-value``, ``missing-service``,
     ``wrong-service``, ``wrong-graph``, ``one-variable-two-entries``, ``reversed-direction``.
 
     Args:
@@ -295,7 +303,8 @@ def validate_semantic(
     ruled = list(_misused(constraints.properties, structure))
     skip = {one.fields["iri"] for one in ruled}
     problems = [
-        *_unnamed(question, sparql, load_patterns(pack).shapes),
+        *_unnamed(question, prepared.text, pack),
+        *_missing(question, prepared, pack, structure),
         *ruled,
         *filter(_counts, lint(prepared, schema, namespaces=namespaces, skip=skip)),
         *_two_entries(constraints, structure),
@@ -377,19 +386,25 @@ def _two_entries(constraints: Constraints, structure: Structure) -> Iterator[Fin
         if str(one.predicate) in kinds and isinstance(one.subject, Variable):
             used[one.subject].append(one)
     for variable, found in used.items():
-        for one, other in combinations(found, 2):
+        for one, other in itertools.combinations(found, 2):
             names = [str(one.predicate), str(other.predicate)]
             kind, other_kind = (kinds[name] for name in names)
             if kind != other_kind and one.meets(other):
                 listed = " and ".join(map(short, names))
                 yield finding(variable, f", {kind} and {other_kind} ({listed})")
     for name, by in constraints.entries.apart:
-        for one, other in combinations([s for s in statements if str(s.predicate) == name], 2):
+        for one, other in itertools.combinations(
+            [s for s in statements if str(s.predicate) == name], 2
+        ):
             if one.subject != other.subject or not one.meets(other):
                 continue
             links = [s for s in statements if one.subject not in (s.subject, s.object)]
             ends, other_ends = (
-                {str(end) for link, end in _walk(start.object, links) if _is_kind(link, end, by)}
+                {
+                    str(end)
+                    for link, end in walk_links(start.object, links)
+                    if _is_kind(link, end, by)
+                }
                 for start in (one, other)
             )
             if ends and other_ends and not ends & other_ends:
@@ -406,66 +421,102 @@ def _turned(
 ) -> Iterator[Finding]:
     """Yield relations that have what the question names at the wrong end."""
     relations = {rule.property for rule in rules}
-    texts, statements = structure.query.texts, structure.query.statements
+    texts, statements = structure.query.texts.keys(), structure.query.statements
     links = [s for s in statements if str(s.predicate) not in relations]
 
-    def named(term: Identifier) -> bool:
-        """Return whether a term is, or is joined to, something that the question names."""
-        ends = (end for _, end in _walk(term, links, both=True))
-        at_once = isinstance(term, URIRef) or term in texts
-        return at_once or any(end in texts or isinstance(end, Text) for end in ends)
-
-    for one in statements:
-        for rule in rules:
-            applies = rule.pattern in patterns and not patterns & set(rule.unless)
-            if not applies or str(one.predicate) != rule.property:
-                continue
-            ends = {"subject": named(one.subject), "object": named(one.object)}
-            wrong = "subject" if rule.named == "object" else "object"
-            if ends[wrong] and not ends[rule.named]:
-                name = rule.name or structure.short(rule.property)
-                what = f"{name} is the wrong way round for this question"
-                fields = {"property": name}
-                yield Finding("reversed-direction", what, hint=rule.hint, fields=fields)
-
-
-def _walk(
-    start: Identifier, links: Sequence[Statement], *, both: bool = False
-) -> Iterator[tuple[Statement, Identifier]]:
-    """Yield each link that variables join to a term, with its far end; backwards too if `both`."""
-    reached = [start]
-    for here in reached:
-        for link in links:
-            ends = [(link.subject, link.object), (link.object, link.subject)]
-            for near, far in ends if both else ends[:1]:
-                if near == here:
-                    yield link, far
-                    if isinstance(far, Variable) and far not in reached:
-                        reached.append(far)
+    for rule in rules:
+        if rule.pattern not in patterns or patterns & set(rule.unless):
+            continue
+        ends = [
+            {
+                "subject": is_named(s.subject, links, texts),
+                "object": is_named(s.object, links, texts),
+            }
+            for s in statements
+            if str(s.predicate) == rule.property
+        ]
+        wrong = "subject" if rule.named == "object" else "object"
+        # With a step between two unnamed things the query goes on from what it found.
+        if ends and all(one[wrong] and not one[rule.named] for one in ends):
+            name = rule.name or structure.short(rule.property)
+            what = f"{name} is the wrong way round for this question"
+            yield Finding("reversed-direction", what, hint=rule.hint, fields={"property": name})
 
 
-def _unnamed(
-    question: str, sparql: str, shapes: Mapping[str, re.Pattern[str]]
+def _missing(
+    question: str, prepared: PreparedQuery, pack: Pack, structure: Structure
 ) -> Iterator[Finding]:
-    """Yield a finding if quoted words or codes of a question are nowhere in the query."""
-    forms = (_IDENTIFIER, *shapes.values())
+    """Yield what the pack's rules find in a question and the query has no sign of."""
+    seen = seen_in(prepared.text) if question else None
+    if seen is None:
+        return
+    patterns = load_patterns(pack)
+    found = (*detector_of(pack).detect(question), *value_detector_of(pack).detect(question))
+    because = {one.pattern: one.because for one in found}
+    for one in (*patterns.patterns, *patterns.values):
+        is_value = one in patterns.values
+        words = list(because.get(one.name, ()))
+        # A pattern that follows from others is less certain; a description is about everything.
+        certain = one.checked and not patterns.known(words) and prepared.form != "DESCRIBE"
+        if not words or not (is_value or certain) or is_shown(one, seen, loosely=True):
+            continue
+        iris = (sign.names if is_value else sign.properties for sign in one.signs)
+        use = dict.fromkeys(structure.short(iri) for iri in itertools.chain(*map(sorted, iris)))
+        yield Finding(
+            "missing-value" if is_value else "missing-pattern",
+            f"the query lacks {one.title or one.name}, asked for by {', '.join(words)}",
+            hint=f"write {' or '.join(use)}" if use else "",
+            fields={"name": one.name, "words": words},
+        )
+
+
+def _unnamed(question: str, sparql: str, pack: Pack) -> Iterator[Finding]:
+    """Yield a finding if quoted words, affixes or codes of a question are nowhere in the query."""
+    forms = (_IDENTIFIER, *load_patterns(pack).shapes.values())
     named = [
         one
         for one in read_tokens(question)
-        if one.kind == "quoted"
+        if one.kind in ("quoted", "affix")
         or (one.kind == "code" and any(form.fullmatch(one.text) for form in forms))
     ]
+    if not named:
+        return
     kinds = ("string", "iri", "name")
-    tokens = tokenize(sparql) if named else ()
-    text = " ".join(_plain(token.text) for token in tokens if token.kind in kinds)
-    missing = _shown(one for one in named if _plain(one.text.strip().strip("-")) not in text)
+    text = " ".join(_plain(token.text) for token in tokenize(sparql) if token.kind in kinds)
+    missing = [one for one in named if not _is_named(one.text, text, sparql, pack)]
     if missing:
+        shown = _shown(missing)
+        texts = [one.text.strip() for one in missing]
+        values = [d.pattern for text in texts for d in value_detector_of(pack).detect(text)]
+        ends = [f"{text[1:]}$" for text in texts if text.startswith("-")]
+        ends += [f"^{text[:-1]}" for text in texts if text.endswith("-")]
         quoted = _shown(one for one in named if one.kind == "quoted")
         hint = "name it, as the examples name theirs"
-        if len(quoted) > 1:
+        if ends:
+            hint = f'compare the spelling: FILTER(REGEX(?word, "{"|".join(ends)}"))'
+        elif values:
+            hint = f"write {' or '.join(dict.fromkeys(values))}"
+        elif len(quoted) > 1:
             hint = f"write it, where there are several: VALUES ?name {{ {' '.join(quoted)} }}"
-        what = f"the question names {', '.join(missing)}, but the query does not"
-        yield Finding("not-named", what, hint=hint, fields={"missing": missing})
+        what = f"the question names {', '.join(shown)}, but the query does not"
+        yield Finding("not-named", what, hint=hint, fields={"missing": shown})
+
+
+def _is_named(said: str, text: str, sparql: str, pack: Pack) -> bool:
+    """Return whether a query names something: as it is, in another form, or as a known value."""
+    plain = _plain(said.strip(" -"))
+    if plain in text:
+        return True
+    for language in LANGUAGES:
+        written = {stem(word, language) for word in re.findall(r"[^\W\d_]+", text)}
+        words = plain.split()
+        if words and all(word.isalpha() and stem(word, language) in written for word in words):
+            return True
+    seen = seen_in(sparql)
+    values = {one.pattern for one in value_detector_of(pack).detect(plain)}
+    return seen is not None and any(
+        one.name in values and is_shown(one, seen) for one in load_patterns(pack).values
+    )
 
 
 def _plain(text: str) -> str:

@@ -1,8 +1,7 @@
 """Search of texts by dense vectors and by words: for memory banks and few-shot examples alike.
 
-`open_embedder` turns texts into vectors and `open_index` compares them, both by name; `TextIndex`
-keeps texts in memory. A memory bank uses the same parts (`VectorTable`, `WordIndex`, `best_first`)
-over its own file.
+`open_embedder` turns texts into vectors; `VectorTable` compares them and `WordIndex` finds words;
+`best_first` joins the two.
 """
 
 from reasoningbank.retrieval.embedding import DEFAULT_EMBEDDER, Embedder, Vectors, open_embedder
@@ -11,8 +10,6 @@ from reasoningbank.retrieval.index import (
     INDEXES,
     WEIGHTS,
     Match,
-    TextIndex,
-    VectorIndex,
     VectorTable,
     best_first,
     open_index,
@@ -26,8 +23,6 @@ __all__ = [
     "WEIGHTS",
     "Embedder",
     "Match",
-    "TextIndex",
-    "VectorIndex",
     "VectorTable",
     "Vectors",
     "WordIndex",

@@ -1,23 +1,19 @@
-"""Dense vectors by number, their fusion with lexical scores, and an index over both in memory."""
+"""Dense vectors by number, and their fusion with lexical scores."""
 
 from __future__ import annotations
 
 import importlib
-import itertools
 import math
-import sqlite3
-import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from reasoningbank.errors import UsageError, need_package
-from reasoningbank.retrieval.embedding import Embedder, Vectors, open_embedder
-from reasoningbank.retrieval.lexical import WordIndex
+from reasoningbank.retrieval.embedding import Vectors
 
 DEFAULT_INDEX = "numpy"
 #: Weight of dense and of lexical scores.
@@ -25,59 +21,66 @@ WEIGHTS = (0.6, 0.4)
 #: Decimals of a cosine: those beyond depend on the processor.
 DECIMALS = 5
 
-#: Numbers in ascending order, and the score of each.
+#: So many are ranked at first, and eight times as many each further time.
+FIRST = 128
+
+#: Numbers, and the score of each.
 Scored = tuple[NDArray[np.int64], NDArray[np.float64]]
 
 
-class VectorIndex(Protocol):
-    """Vectors of length 1 by number, as `VectorTable` has them. One thread at a time may use it."""
-
-    def __len__(self) -> int: ...
-    def __contains__(self, key: int) -> bool: ...
-    def put(self, keys: Sequence[int], vectors: NDArray[np.floating]) -> None: ...
-    def drop(self, keys: Iterable[int]) -> None: ...
-    def cosines(self, query: Vectors) -> Scored: ...
-
-
 class VectorTable:
-    """A matrix of vectors of length 1 by number.
+    """A matrix of vectors of length 1 by number. One thread at a time may use it.
 
-    Comparing all of 100,000 rows takes about 20 ms, so no approximate index is needed.
+    Comparing all of 100,000 rows takes some milliseconds, so no approximate index is needed.
     """
 
     def __init__(self) -> None:
-        self._vectors: dict[int, Vectors] = {}
-        #: All numbers, ascending, and their vectors as one matrix; None after a change.
-        self._sorted: tuple[NDArray[np.int64], Vectors] | None = None
+        #: Number → row of the parts, one after another; in the order of the rows.
+        self._rows: dict[int, int] = {}
+        #: Matrices; after a search there is one, without free rows.
+        self._parts: list[Vectors] = []
+        self._keys: NDArray[np.int64] | None = None
 
     def __len__(self) -> int:
-        return len(self._vectors)
+        return len(self._rows)
 
     def __contains__(self, key: int) -> bool:
-        return key in self._vectors
+        return key in self._rows
 
     def put(self, keys: Sequence[int], vectors: NDArray[np.floating]) -> None:
         """Add vectors by number, replacing those that exist."""
-        self._vectors.update(zip(keys, np.array(vectors, dtype=np.float32), strict=True))
-        self._sorted = None
+        self.drop(keys)
+        first = sum(map(len, self._parts))
+        self._parts.append(np.array(vectors, dtype=np.float32))
+        self._rows.update(zip(keys, range(first, first + len(vectors)), strict=True))
 
     def drop(self, keys: Iterable[int]) -> None:
         """Remove vectors; unknown numbers are ignored."""
         for key in keys:
-            self._vectors.pop(key, None)
-        self._sorted = None
+            self._rows.pop(key, None)
+        self._keys = None
 
     def cosines(self, query: Vectors) -> Scored:
-        """Return all numbers in ascending order, and the cosine of each with the query."""
-        if not self._vectors:
+        """Return all numbers, and the cosine of each with the query."""
+        if not self._rows:
             return np.zeros(0, dtype=np.int64), np.zeros(0)
-        if self._sorted is None:
-            keys = sorted(self._vectors)
-            matrix = np.stack([self._vectors[key] for key in keys])
-            self._vectors = dict(zip(keys, matrix, strict=True))
-            self._sorted = np.array(keys, dtype=np.int64), matrix
-        keys_, matrix = self._sorted
-        return keys_, self._compare(matrix, query).astype(np.float64).round(DECIMALS)
+        if self._keys is None:
+            self._keys = np.fromiter(self._rows, dtype=np.int64)
+            self._merge()
+        return self._keys, self._compare(self._parts[0], query).astype(np.float64).round(DECIMALS)
+
+    def _merge(self) -> None:
+        rows = np.fromiter(self._rows.values(), dtype=np.int64)
+        matrix = np.empty((len(rows), self._parts[0].shape[1]), dtype=np.float32)
+        done = passed = 0
+        while self._parts:
+            # Released one by one, so that there never are two copies of all.
+            part = self._parts.pop(0)
+            end = int(np.searchsorted(rows, passed + len(part)))
+            np.take(part, rows[done:end] - passed, axis=0, out=matrix[done:end], mode="clip")
+            done, passed = end, passed + len(part)
+        self._parts = [matrix]
+        self._rows = dict(zip(self._rows, range(len(rows)), strict=True))
 
     def _compare(self, matrix: Vectors, query: Vectors) -> Vectors:
         # In one thread: BLAS's threads spin while they wait, and beside a busy processor `@` took
@@ -114,7 +117,7 @@ INDEXES: MappingProxyType[str, type[VectorTable]] = MappingProxyType(
 )
 
 
-def open_index(name: str = DEFAULT_INDEX) -> VectorIndex:
+def open_index(name: str = DEFAULT_INDEX) -> VectorTable:
     """Return an empty vector index: ``numpy``, or ``faiss`` with the same exact results.
 
     Raises:
@@ -167,97 +170,19 @@ def best_first(
         return
     low, high = angles.min(), angles.max()
     semantic = (angles - low) / (high - low) if high > low else np.ones(len(keys))
-    lexical = np.zeros(len(keys))
-    lexical[np.searchsorted(keys, found[0])] = found[1]
+    by_key = np.zeros(1 + max(keys.max(), found[0].max(initial=0)))
+    by_key[found[0]] = found[1]
+    lexical = by_key[keys]
     scores = np.round((weights[0] * semantic + weights[1] * lexical) / sum(weights), 6)
-    best = itertools.groupby(np.argsort(-scores, kind="stable"), key=lambda row: scores[row])
-    rows = (row for _, tied in best for row in sorted(tied, key=lambda row: ids[int(keys[row])]))
-    for row in itertools.islice(rows, len(keys) if weights[0] > 0 else len(found[0])):
-        yield Match(
-            ids[int(keys[row])], float(scores[row]), float(semantic[row]), float(lexical[row])
-        )
-
-
-class TextIndex:
-    """Texts by id in memory, searched by dense and lexical scores; several threads may use it.
-
-    Args:
-        embedder: Turns texts into vectors; the bundled model by default.
-        index: Compares vectors, one of `INDEXES`.
-
-    Raises:
-        UsageError: If there is no such index.
-        SetupError: If its package is missing.
-
-    Examples:
-        >>> index = TextIndex()
-        >>> index.add(["a", "b"], ["Proteins linked to a disease", "Rank of a taxon"])
-        >>> [match.id for match in index.search("quali malattie?", 1)]
-        ['a']
-    """
-
-    def __init__(self, embedder: Embedder | None = None, index: str = DEFAULT_INDEX) -> None:
-        self._embedder = embedder or open_embedder()
-        self._lock = threading.RLock()
-        self._words = WordIndex(sqlite3.connect(":memory:", check_same_thread=False))
-        self._vectors = open_index(index)
-        self._keys: dict[str, int] = {}
-        self._ids: dict[int, str] = {}
-        self._numbers = itertools.count(1)
-
-    def __len__(self) -> int:
-        return len(self._keys)
-
-    def __contains__(self, text_id: object) -> bool:
-        return text_id in self._keys
-
-    def add(self, ids: Sequence[str], texts: Sequence[str]) -> None:
-        """Add texts, embedded in batches; a text whose id exists is replaced.
-
-        Raises:
-            UsageError: If there are not as many ids as texts, or an id twice.
-        """
-        if len(ids) != len(texts) or len(set(ids)) != len(ids):
-            raise UsageError(f"{len(ids)} ids for {len(texts)} texts, or an id twice")
-        vectors = self._embedder.passages(texts)
-        with self._lock:
-            keys = [self._keys.get(one) or next(self._numbers) for one in ids]
-            self._words.add(zip(keys, texts, strict=True))
-            self._vectors.put(keys, vectors)
-            self._keys.update(zip(ids, keys, strict=True))
-            self._ids.update(zip(keys, ids, strict=True))
-
-    def remove(self, ids: Sequence[str]) -> None:
-        """Remove texts; unknown ids are ignored."""
-        with self._lock:
-            keys = [self._keys.pop(one) for one in ids if one in self._keys]
-            self._words.remove(keys)
-            self._vectors.drop(keys)
-            for key in keys:
-                del self._ids[key]
-
-    def search(
-        self,
-        query: str,
-        k: int,
-        *,
-        weights: tuple[float, float] = WEIGHTS,
-        keep: Callable[[str], bool] | None = None,
-    ) -> list[Match]:
-        """Return the best texts for a query, best first; ties by id.
-
-        Args:
-            query: Any text, in any language; an empty one finds nothing.
-            k: How many at most.
-            weights: Weight of dense and of lexical scores; only their proportion counts.
-            keep: Which ids may be returned.
-        """
-        if not query.strip() or k < 1:
-            return []
-        vector = self._embedder.queries([query])[0]
-        with self._lock:
-            ranking = best_first(
-                self._ids, self._vectors.cosines(vector), self._words.scores(query), weights
-            )
-            kept = (one for one in ranking if keep is None or keep(one.id))
-            return list(itertools.islice(kept, k))
+    left = len(keys) if weights[0] > 0 else len(found[0])
+    # Mostly a few are wanted: sort the best, and the rest only if it is asked for.
+    bound, most = math.inf, FIRST
+    while left > 0:
+        place = min(most, len(keys)) - 1
+        least = -np.partition(-scores, place)[place]
+        rows = np.flatnonzero((scores < bound) & (scores >= least))
+        ranked = sorted((-scores[row], ids[int(keys[row])], row) for row in rows)
+        for score, text_id, row in ranked[:left]:
+            yield Match(text_id, float(-score), float(semantic[row]), float(lexical[row]))
+        left -= len(rows)
+        bound, most = least, most * 8

@@ -9,14 +9,14 @@ Codes of the findings and their fields:
 - Names: ``unknown-class``, ``unknown-property`` (name, iri, role, subject, replacements: texts to
   write instead, notes: note by replacement, counting, class and has, owner), ``unknown-name``
   (in a query that does not parse), ``wrong-role`` (name, instead), ``resource-as-class`` (name,
-  class), ``not-in-data``, ``only-subclasses`` (subclasses), ``wrong-prefix`` (prefix, declared,
-  known), ``unknown-prefix`` (prefix, replacements).
+  class), ``not-in-data``, ``only-subclasses`` (subclasses, instead), ``wrong-prefix`` (prefix,
+  declared, known), ``unknown-prefix`` (prefix, replacements).
 - Places: ``missing-service``, ``wrong-service`` (name, service), ``unknown-graph``.
 - Columns: ``unbound-column`` (column, unselected).
 - Values: ``value-form`` (pattern, instead), ``unknown-value`` (predicate, value, sample,
   replacements, owner), ``unknown-resource`` (name, replacements, owner), ``other-value`` (values),
   ``other-property`` (property, sample), ``no-property`` (subject, predicate, has),
-  ``text-for-resource`` (resource, class, place, instead).
+  ``text-for-resource`` (resource, class, place, instead), ``resource-for-text`` (instead, sample).
 - Joins: ``reversed-direction`` (pattern, instead), ``wrong-subject``, ``wrong-object`` (pattern,
   because), ``disconnected`` (parts, bridges), ``missing-step`` (pattern, instead, guess),
   ``misfit`` (variable, pattern, here, there), ``wrong-class`` (variable, here),

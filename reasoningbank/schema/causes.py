@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -10,18 +11,17 @@ from pyoxigraph import Literal, NamedNode
 
 from reasoningbank.findings import Finding
 from reasoningbank.schema.constants import Constants
-from reasoningbank.schema.joins import Joins, short
+from reasoningbank.schema.joins import Joins
 from reasoningbank.schema.lookups import Lookups, TextCondition, read_condition, write
 from reasoningbank.schema.names import nearest_names
 from reasoningbank.schema.schema import Schema
 from reasoningbank.sparql import PreparedQuery, compact, full, iri
-from reasoningbank.sparql.probing import Failure, Unit
+from reasoningbank.sparql.probing import Failure, Unit, joined
 from reasoningbank.sparql.probing import as_written as written_text
-from reasoningbank.sparql.terms import absolute
+from reasoningbank.sparql.terms import absolute, short
 from reasoningbank.sparql.tokens import tokenize, variables_in
 from reasoningbank.sparql.tree import QueryTree, TriplePattern
 
-_SERVICE = re.compile(r"SERVICE\s+(?:SILENT\s+)?\S+", re.IGNORECASE)
 _GRAPH = re.compile(r"GRAPH\s+([^?$\s]\S*)", re.IGNORECASE)
 #: Triples of another service that are searched for its properties; how many are kept and listed.
 _SERVICE_TRIPLES, _PROPERTIES, _LISTED = 5_000, 200, 5
@@ -30,6 +30,7 @@ _SERVICE_TRIPLES, _PROPERTIES, _LISTED = 5_000, 200, 5
 def explain_failure(look: Lookups, failure: Failure) -> Finding:
     """Return a finding on one part that leaves no rows."""
     unit, text = failure.unit, short(failure.unit.shown)
+    look = replace(look, context=failure.context)
     if unit.kind == "filter":
         return _filter(look, failure)
     if unit.kind == "minus":
@@ -52,7 +53,7 @@ def explain_rest(look: Lookups, prepared: PreparedQuery, query: QueryTree) -> li
     if query.where is None:
         return []
     inside = query.text[query.where.start + 1 : query.where.end - 1]
-    if prepared.form == "CONSTRUCT" and look.prober.ask(inside):
+    if prepared.form == "CONSTRUCT" and look.ask(inside):
         what = "the patterns match, but the template makes no triples of their values"
         return [Finding("empty-template", what)]
     words = {token.text.upper() for token in tokenize(query.text[query.where.end :])}
@@ -63,7 +64,7 @@ def explain_rest(look: Lookups, prepared: PreparedQuery, query: QueryTree) -> li
     for word, code, what in behind:
         if word in words:
             finding = Finding(code, f"the patterns match, but {what}")
-            return [finding] if look.prober.ask(inside) else []
+            return [finding] if look.ask(inside) else []
     return []
 
 
@@ -78,6 +79,8 @@ def _pattern(look: Lookups, failure: Failure, pattern: TriplePattern) -> Finding
     if pattern.subject == pattern.object:
         what = f"{head}: its subject and its object are the same variable"
         return Finding("same-variable", what, fields=fields)
+    if (text_for := Constants(look, failure, pattern).text()) is not None:
+        return text_for
     turned = Joins(look, Failure(given, context=failure.context)).turned()
     if turned:
         hint = f"the other way round it matches: write {turned}"
@@ -102,7 +105,7 @@ def _bound(look: Lookups, failure: Failure) -> Unit:
     ]
     if not names:
         return unit
-    rows = look.prober.rows(names, " ".join(other.text for other in failure.before))
+    rows = look.rows(names, joined(failure.before))
     values = dict(zip(names, rows[0], strict=True)) if rows else {}
 
     def given(end: str) -> str:
@@ -142,13 +145,10 @@ def _of_service(
     look: Lookups, failure: Failure, pattern: TriplePattern, head: str
 ) -> Finding | None:
     """Return that another service lacks a property, and which of its own are near."""
-    service = _SERVICE.search(failure.context)
     predicate = look.name(pattern.predicate)
-    if service is None or predicate is None:
+    if not look.service or predicate is None or look.ask(f"?s {iri(predicate)} ?o"):
         return None
-    if look.prober.ask(failure.body(f"?s {iri(predicate)} ?o")):
-        return None
-    some = failure.body(f"{{ SELECT ?link {{ ?s ?link ?o }} LIMIT {_SERVICE_TRIPLES} }}")
+    some = f"{{ SELECT ?link {{ ?s ?link ?o }} LIMIT {_SERVICE_TRIPLES} }}"
     links = look.column("link", some, _PROPERTIES, distinct=True)
     has = [term.value for term in links if isinstance(term, NamedNode)]
     near = [t.iri for t in nearest_names(predicate, Schema.of_terms((), has), role="property")]
@@ -157,12 +157,12 @@ def _of_service(
         return None
     return Finding(
         "unknown-property",
-        f"{head} in {service[0]}: it has no {pattern.predicate}",
+        f"{head} {look.place}: it has no {pattern.predicate}",
         hint=f"{'try' if near else 'it has'} {', '.join(offered)}",
         fields={
             "name": pattern.predicate,
             "role": "property",
-            "service": service[0].split()[-1],
+            "service": look.service.split()[-1],
             "replacements": offered if near else [],
         },
     )
@@ -184,16 +184,19 @@ def _filter(look: Lookups, failure: Failure) -> Finding:
         return Finding("filter-unbound", what, fields={**fields, "variable": unbound[0]})
     if exists or not used:
         return Finding(code, removes, fields=fields)
-    body = failure.body(*failure.before)
+    body = joined(failure.before)
     condition = read_condition(failure.unit.shown)
     fields["variable"] = used[0]
-    fixed = None if condition is None else _fixed(look, condition, body, text, fields)
-    if fixed is not None:
-        return fixed
     values = look.column(used[0], body)
-    if not values or values[0] is None:
-        return Finding(code, removes, fields=fields)
-    fields["sample"] = look.literal(values[0])
+    if values and values[0] is not None:
+        fields["sample"] = look.show(values[0])
+        for term in _compared(look, failure.unit.shown, condition):
+            if meant := look.meant(used[0], body, term, values[0]):
+                wanted = f"{meant[1]} in place of {look.show(term)}"
+                return write(meant[0], removes, wanted, fields, meant[1])
+    fixed = None if condition is None else _fixed(look, condition, body, text, fields)
+    if fixed is not None or "sample" not in fields:
+        return fixed or Finding(code, removes, fields=fields)
     hint = f"?{used[0]} is such as {fields['sample']}"
     # The query need not declare the prefix of a name that it writes as a text.
     known = {**look.namespaces, **look.declared}
@@ -202,6 +205,22 @@ def _filter(look: Lookups, failure: Failure) -> Finding:
         code, fields["instead"] = "text-for-resource", condition.text
         hint += f", a resource, not a text: write {condition.text} without quotation marks"
     return Finding(code, removes, hint=hint, fields=fields)
+
+
+def _compared(
+    look: Lookups, written: str, condition: TextCondition | None
+) -> Iterator[Literal | NamedNode]:
+    """Yield the text, or the names, that a FILTER compares its variable with."""
+    if condition is not None:
+        yield from () if condition.function else (Literal(condition.text),)
+        return
+    tokens = tokenize(written)
+    if not any(token.text == "=" or token.is_word("IN") for token in tokens):
+        return
+    for before, token, after in zip(tokens, tokens[1:], tokens[2:], strict=False):
+        name = look.name(token.text) if token.kind in ("iri", "name") else None
+        if name is not None and before.text != "^^" and after.text != "(":
+            yield NamedNode(name)
 
 
 def _fixed(
@@ -215,15 +234,15 @@ def _fixed(
     anywhere = f"CONTAINS(LCASE(STR(?{name})), {lower})"
     code, what = "filter-removes-all", f"{text} removes all rows"
     for fixed in dict.fromkeys((plain, cased, anywhere)):
-        rows = look.prober.rows([name], f"{body} FILTER({fixed})")
+        rows = look.rows([name], f"{body} FILTER({fixed})")
         if rows is None:
             return None
         if rows:
-            instead, sample = f"FILTER({fixed})", look.literal(rows[0][0])
+            instead, sample = f"FILTER({fixed})", look.show(rows[0][0])
             hint = f"write {instead}, which finds {sample}"
             found = {**fields, "instead": instead, "sample": sample}
             return Finding(code, what, hint=hint, fields=found)
-    owner = look.owner([string, full(Literal(wanted, language="en"))])
+    owner = look.there.owner([string, full(Literal(wanted, language="en"))])
     if owner is None:
         return None
     return Finding(code, what, hint=str(owner), fields={**fields, **owner.fields()})

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from difflib import SequenceMatcher
-from typing import Any
+from typing import Any, cast
 
 from pyoxigraph import BlankNode, Literal, NamedNode
 
 from reasoningbank.findings import Finding
-from reasoningbank.schema.lookups import Lookups, is_number, read_literal, variants, write
+from reasoningbank.schema.lookups import NUMBER, Lookups, read_literal, variants, write
 from reasoningbank.schema.names import local_name, namespace_of
 from reasoningbank.sparql import Term, full, iri
 from reasoningbank.sparql.probing import Failure
@@ -43,12 +43,30 @@ class Constants:
         value = self.look.name(object_)
         return None if value is None else self._object(value, fields)
 
+    def text(self) -> Finding | None:
+        """Return what to write for a resource where the values of the pattern are literals."""
+        predicate, written = self.pattern.predicate, self.pattern.object
+        resource, look = self.look.name(written), self.look
+        if resource is None or look.name(predicate) == RDF_TYPE:
+            return None
+        values = self._values(self._open, _SAMPLE)
+        if not values or not all(isinstance(value, Literal) for value in values):
+            return None
+        fields = {"pattern": str(self.pattern), "predicate": predicate, "value": written}
+        fields["sample"] = look.show(values[0])
+        what = f"nothing has {predicate} {written}: its values are literals"
+        meant = look.meant("value", self._open, NamedNode(resource), values[0])
+        if meant is None:
+            hint = f"such as {fields['sample']}"
+            return Finding("resource-for-text", what, hint=hint, fields=fields)
+        return write(meant[0], what, f"{predicate} {meant[1]}", fields)
+
     @property
     def _open(self) -> str:
         return f"{self.pattern.subject} {self.pattern.predicate} ?value ."
 
     def _values(self, body: str, limit: int = 1) -> list[Term | None]:
-        return self.look.column("value", self.failure.body(body), limit)
+        return self.look.column("value", body, limit)
 
     # -- a text ---------------------------------------------------------------------------
 
@@ -60,7 +78,7 @@ class Constants:
         given = f"VALUES ?value {{ {' '.join(forms)} }}"
         exact = self._values(f"{given} {self._open}")
         if exact:
-            instead = f"{predicate} {look.literal(exact[0])}"
+            instead = f"{predicate} {look.show(exact[0])}"
             what = f"{predicate} {object_} matches nothing"
             return write("value-form", what, instead, fields)
         what = f"no {predicate} is {object_}"
@@ -69,15 +87,15 @@ class Constants:
         resources = bool(values) and all(isinstance(v, NamedNode | BlankNode) for v in values)
         if resources:
             body = f"{given} {subject} {predicate} ?between . ?between ?link ?value ."
-            rows = look.prober.rows(["link", "value"], self.failure.body(body))
+            rows = look.rows(["link", "value"], body)
             if rows:
                 link, value = rows[0]
-                step = f"{subject} {predicate}/{look.show(link)} {look.literal(value)}"
+                step = f"{subject} {predicate}/{look.show(link)} {look.show(value)}"
                 return write("missing-step", what, written_text(step), fields)
         named = None if " " in text.strip() else self._resource(text, resources, what, fields)
         if named is not None:
             return named
-        owner = None if is_number(text) else look.owner(forms)
+        owner = None if NUMBER.fullmatch(text) else look.there.owner(forms)
         hint = ""
         if owner is not None:
             fields |= owner.fields()
@@ -89,10 +107,10 @@ class Constants:
             offer = f"try {similar}" if similar else f"such as {fields['sample']}"
             hint = f"its values are resources, {offer}"
         elif (near := self._nearest(text)) is not None:
-            fields["replacements"] = [look.literal(near)]
-            hint = f"the nearest is {look.literal(near)}"
+            fields["replacements"] = [look.show(near)]
+            hint = f"the nearest is {look.show(near)}"
         elif values:
-            fields["sample"] = look.literal(values[0])
+            fields["sample"] = look.show(values[0])
             hint = f"its values are such as {fields['sample']}"
         return Finding("unknown-value", what, hint=hint, fields=fields)
 
@@ -100,22 +118,30 @@ class Constants:
         self, text: str, resources: bool, what: str, fields: dict[str, Any]
     ) -> Finding | None:
         """Return that a text, such as an accession, is the local name of a resource."""
-        found, schema = self.look.resource(text), self.look.schema
-        if found is None or not isinstance(found.kind, NamedNode):
-            return None
-        predicate = self.look.name(self.pattern.predicate) or ""
-        term = schema.properties.get(predicate)
-        place = ""
-        if predicate in schema.properties_of(found.kind.value):
-            place = self.pattern.subject if self.pattern.subject[:1] in "?$" else ""
-        elif resources and (term is None or not term.range or found.kind.value in term.range):
-            place = self.pattern.object
+        look, schema, place = self.look.there, self.look.schema, ""
+        listed = look.resources(text)
+        values = f"VALUES ?value {{ {listed} }}"
+        if listed and resources and (exact := self._values(f"{values} {self._open}")):
+            found, place = exact[0], self.pattern.object
+            kind = next(iter(look.column("class", f"{iri(cast(NamedNode, found))} a ?class")), None)
+        elif rows := listed and look.rows(["value", "class"], f"{values} ?value a ?class"):
+            found, kind = rows[0]
+            predicate = self.look.name(self.pattern.predicate) or ""
+            term = schema.properties.get(predicate)
+            name = getattr(kind, "value", "")
+            ranges = term.range if term is not None else ()
+            if predicate in schema.properties_of(name) and name not in ranges:
+                place = self.pattern.subject if self.pattern.subject[:1] in "?$" else ""
+            elif resources and (not ranges or name in ranges):
+                place = self.pattern.object
         if not place:
             return None
-        resource, kind = self.look.show(found.value), self.look.show(found.kind)
-        place = written_text(place)
-        hint = f"{resource} is a {kind}, write that in place of {place}"
-        fields = {**fields, "resource": resource, "class": kind, "place": place}
+        resource, place = look.show(found), written_text(place)
+        hint = f"write {resource} in place of {place}"
+        fields = {**fields, "resource": resource, "place": place}
+        if kind is not None:
+            fields["class"] = look.show(kind)
+            hint = f"{resource} is a {fields['class']}, write that in place of {place}"
         return Finding("text-for-resource", what, hint=hint, fields=fields)
 
     def _nearest(self, text: str) -> Term | None:
@@ -129,7 +155,7 @@ class Constants:
         wanted = text.lower()
         if not any(letter.isalpha() for letter in wanted):
             return ""
-        some = f"{{ SELECT ?value {{ {self.failure.body(self._open)} }} LIMIT {_NAMED} }}"
+        some = f"{{ SELECT ?value {{ {self._open} }} LIMIT {_NAMED} }}"
         values = self.look.column("value", some, 200, distinct=True)
 
         def similarity(name: str) -> float:
@@ -146,8 +172,8 @@ class Constants:
 
     def _subject(self, resource: str) -> Finding | None:
         subject, predicate, object_ = self.pattern
-        look = self.look
-        rows = look.prober.rows(["p"], f"{iri(resource)} ?p ?o", 200, distinct=True)
+        look = self.look.there
+        rows = look.rows(["p"], f"{iri(resource)} ?p ?o", 200, distinct=True)
         if rows is None:
             return None
         has = [term for (term,) in rows if isinstance(term, NamedNode)]
@@ -170,19 +196,23 @@ class Constants:
         return Finding("no-property", what, hint=hint, fields={**fields, "has": listed})
 
     def _object(self, resource: str, fields: dict[str, Any]) -> Finding:
-        predicate, look = self.pattern.predicate, self.look
+        predicate, look = self.pattern.predicate, self.look.there
         code, what = "unknown-value", f"nothing has {predicate} {self.pattern.object}"
-        rows = look.prober.rows(["x", "p"], f"?x ?p {iri(resource)}")
+        if look.name(predicate) == RDF_TYPE:
+            classified = look.classified(self.pattern.object, self.pattern.subject)
+            if classified is not None:
+                return classified
+        rows = look.rows(["x", "p"], f"?x ?p {iri(resource)}")
         if rows:
             example, property_ = map(look.show, rows[0])
             hint = f"it is the {property_} of others, such as {example}"
             fields |= {"property": property_, "sample": example}
             return Finding("other-property", what, hint=hint, fields=fields)
-        there = look.prober.ask(f"{iri(resource)} ?p ?o") if rows is not None else None
+        there = look.ask(f"{iri(resource)} ?p ?o") if rows is not None else None
         if there is None:
             return Finding(code, what, fields=fields)
         if not there:
-            code, what = "unknown-resource", f"{self.pattern.object} does not exist here"
+            code, what = "unknown-resource", f"{self.pattern.object} does not exist {look.place}"
             fields["name"] = self.pattern.object
         hint = ""
         similar = self._cased(resource) or self._similar(local_name(resource))

@@ -15,7 +15,7 @@ from reasoningbank.errors import EndpointError, QueryError, UsageError
 from reasoningbank.findings import Finding
 from reasoningbank.schema.causes import explain_failure, explain_rest
 from reasoningbank.schema.lint import MOST_FINDINGS, as_lines, in_own_words, lint, unbound_columns
-from reasoningbank.schema.lookups import Lookups
+from reasoningbank.schema.lookups import Lookups, write
 from reasoningbank.schema.names import (
     local_name,
     namespace_of,
@@ -23,9 +23,11 @@ from reasoningbank.schema.names import (
     nearest_prefixes,
     shown,
     words,
+    wrong_prefixes,
 )
 from reasoningbank.schema.profile import side_client
 from reasoningbank.schema.schema import Schema
+from reasoningbank.schema.structure import is_datatype
 from reasoningbank.schema.unknown import find_unknown
 from reasoningbank.sparql import (
     BooleanResult,
@@ -37,8 +39,8 @@ from reasoningbank.sparql import (
 )
 from reasoningbank.sparql.probing import MOST_PROBES, MOST_SECONDS, Prober, Unit, find_failures
 from reasoningbank.sparql.syntax import MOST_CHARS as LONGEST_QUERY
-from reasoningbank.sparql.terms import RDF_TYPE, absolute
-from reasoningbank.sparql.tokens import tokenize
+from reasoningbank.sparql.terms import RDF_TYPE, absolute, full
+from reasoningbank.sparql.tokens import Token, closing, prologue, tokenize
 from reasoningbank.sparql.tree import QueryTree, TriplePattern, read_query
 
 #: Seconds one probe may take.
@@ -55,10 +57,7 @@ def probe_run(config: EndpointConfig) -> Callable[[str], Result]:
 def is_empty(result: Result, prepared: PreparedQuery | None = None) -> bool:
     """Return whether a result holds nothing: no rows, no triples, ASK false, or only zero counts.
 
-    Args:
-        result: The result.
-        prepared: Its query. Without it, or if rdflib cannot parse it, a lone 0 is a value and not
-            a zero count.
+    Without its query, or if rdflib did not parse that, a lone 0 is a value and not a zero count.
     """
     if isinstance(result, BooleanResult):
         return not result.value
@@ -88,18 +87,10 @@ def explain_empty(
     *,
     namespaces: Mapping[str, str],
 ) -> list[Finding]:
-    """Return why a query returned nothing.
+    """Return why a query returned nothing, the most useful finding first; empty if unknown.
 
-    Args:
-        prepared: The query.
-        schema: The endpoint's schema.
-        run: Sends a query to the same endpoint; see `probe_run`. At most 16 are sent, and none
-            after 8 s.
-        namespaces: Prefix → namespace, for the names in the findings.
-
-    Returns:
-        Findings, the most useful first; empty if nothing was found out. Their codes are listed
-        in `reasoningbank.schema`.
+    `run` sends a query to the same endpoint (see `probe_run`): at most 16, and none after 8 s.
+    `namespaces`, by prefix, are for the names in the findings.
     """
     findings = unbound_columns(prepared)
     try:
@@ -138,30 +129,26 @@ def explain_error(
     """
     if len(query) > LONGEST_QUERY:
         return []
-    tokens = tokenize(query)
-    declared = {
-        name.text[:-1]: space.text[1:-1]
-        for word, name, space in zip(tokens, tokens[1:], tokens[2:], strict=False)
-        if word.is_word("PREFIX") and name.kind == "name" and space.kind == "iri"
-    }
+    every = tokenize(query)
+    declared, start = prologue(every)
+    tokens = _outside_services(every[start:])
     names = [
         (before, token, after)
         for before, token, after in zip(tokens, tokens[1:], [*tokens[2:], None], strict=False)
-        if token.kind == "name" and not token.text.endswith(":") and not before.is_word("PREFIX")
+        if token.kind == "name" and not token.text.endswith(":")
     ]
     if error.code == "unknown-prefix":
-        written = [token.text for _, token, _ in names]
-        return _for_prefix(error.fields["prefix"], written, schema, namespaces)
-    found = [
-        Finding(
-            "wrong-prefix",
-            f"PREFIX {prefix}: is <{namespaces[prefix]}> here",
-            hint="leave that line out",
-            fields={"prefix": prefix, "declared": space, "known": namespaces[prefix]},
-        )
-        for prefix, space in declared.items()
-        if namespaces.get(prefix, space) != space and space not in namespaces.values()
-    ]
+        prefix = error.fields["prefix"]
+        for before, token, _ in names:
+            leads_to = schema.objects_of(absolute(before.text, {**namespaces, **declared}) or "")
+            texts = bool(leads_to) and all(map(is_datatype, leads_to))
+            if texts and token.text.startswith(prefix + ":"):
+                fields = {"pattern": f"{before.text} {token.text}", "predicate": before.text}
+                what = f"{before.text} leads to texts"
+                instead = full(Literal(token.text))
+                return [write("resource-for-text", what, f"{before.text} {instead}", fields)]
+        return _for_prefix(prefix, [token.text for _, token, _ in names], schema, namespaces)
+    found = wrong_prefixes(query, namespaces)
     if schema.complete:
         # At the places of properties and classes, as far as tokens show.
         written = [
@@ -171,6 +158,21 @@ def explain_error(
         ]
         found += _unknown_in_text(written, {**declared, **namespaces}, schema, namespaces)
     return found
+
+
+def _outside_services(tokens: Sequence[Token]) -> list[Token]:
+    """Return the tokens that are not in the pattern of a SERVICE: other names exist there."""
+    kept: list[Token] = []
+    at = 0
+    while at < len(tokens):
+        kept.append(tokens[at])
+        opening = at + 1
+        if tokens[at].is_word("SERVICE"):
+            found = (n for n in range(at, min(at + 4, len(tokens))) if tokens[n].text == "{")
+            opening = next(found, at)
+            opening = closing(tokens, opening) if opening > at else at + 1
+        at = opening
+    return kept
 
 
 def _for_prefix(
@@ -245,14 +247,8 @@ def explain_query(
 ) -> list[Finding]:
     """Return what is known to be wrong with a query; empty if nothing is.
 
-    No gold is read: names are compared with the schema, and the endpoint is asked which pattern
-    of a query without rows fails first.
-
-    Args:
-        query: The query.
-        client: Prepares it; its endpoint is asked over connections of their own.
-        schema: The endpoint's schema; without one nothing is known.
-        empty: Whether the query ran and returned nothing.
+    No gold is read: names are compared with the schema (nothing is known without one), and the
+    client's endpoint is asked which pattern of a query that ran and was `empty` fails first.
     """
     if schema is None:
         return []
@@ -273,10 +269,5 @@ def explain_query(
 def explainer(
     client: SPARQLClient, schema: Schema | None
 ) -> Callable[[str, bool], tuple[str, ...]]:
-    """Return a function of a query, and whether it returned nothing, that explains it in lines.
-
-    Args:
-        client: See `explain_query`.
-        schema: See `explain_query`.
-    """
+    """Return a function of a query, and whether it returned nothing, that explains it in lines."""
     return lambda query, empty: as_lines(explain_query(query, client, schema, empty=empty))

@@ -11,9 +11,9 @@ from reasoningbank.findings import Finding
 from reasoningbank.schema.lookups import Lookups, Typed, read_literal, variants, write
 from reasoningbank.schema.names import is_label, nearest_names
 from reasoningbank.sparql import Term
-from reasoningbank.sparql.probing import Failure, Unit, is_generated
+from reasoningbank.sparql.probing import Failure, Unit, is_generated, joined
 from reasoningbank.sparql.probing import as_written as written_text
-from reasoningbank.sparql.terms import RDF_TYPE, absolute
+from reasoningbank.sparql.terms import RDF_TYPE, absolute, short
 from reasoningbank.sparql.tokens import variables_in
 from reasoningbank.sparql.tree import TriplePattern
 
@@ -51,6 +51,13 @@ class Joins:
             what = f"{text} matches, but not for any {called} of the patterns before it"
             return Finding("misfit", what, fields=fields)
         first, second = self._typed(here), self._typed(there)
+        meant = None
+        if unit.kind in ("values", "bind"):
+            meant = self.look.meant(name, joined(before), there.value, here.value)
+        if meant is not None:
+            code, instead = meant
+            what = f"{text} does not fit the patterns before it: {called} is {first} there"
+            return write(code, what, f"{instead} in place of {second}", fields, instead)
         what = f"{called} does not fit {text}: before it, it is {first}, there {second}"
         return Finding("misfit", what, fields={**fields, "here": first, "there": second})
 
@@ -91,7 +98,7 @@ class Joins:
             what = f"{text} does not fit the patterns before it"
             return write("missing-step", what, instead, {**fields, "guess": guess})
         if values:
-            listed = list(dict.fromkeys(map(self.look.literal, values)))
+            listed = list(dict.fromkeys(map(self.look.show, values)))
             subject = self._called(pattern.subject[1:])
             what = f"no {subject} so far has {pattern.predicate} {pattern.object}"
             hint = f"it has {', '.join(listed)}"
@@ -124,12 +131,12 @@ class Joins:
         return bool(resource) and predicate != RDF_TYPE and pattern.predicate[:1] not in "?$"
 
     def _matches(self, *units: Unit | str) -> bool | None:
-        return self.look.prober.ask(self.failure.body(*units))
+        return self.look.ask(joined(units))
 
     def _values(self, pattern: TriplePattern, most: int, head: str = "") -> list[Term | None]:
         """Return what takes the place of a pattern's object where the rest holds."""
         open_pattern = f"{pattern.subject} {pattern.predicate} ?value ."
-        body = self.failure.body(*self.failure.before, open_pattern)
+        body = joined((*self.failure.before, open_pattern))
         return self.look.column("value", head + body, most)
 
     def _as_in_data(self, pattern: TriplePattern, values: list[Term | None]) -> str:
@@ -138,7 +145,7 @@ class Joins:
         if text is None:
             return ""
         found = self._values(pattern, 1, f"VALUES ?value {{ {' '.join(variants(text, values))} }} ")
-        return f"{pattern.predicate} {self.look.literal(found[0])}" if found else ""
+        return f"{pattern.predicate} {self.look.show(found[0])}" if found else ""
 
     # -- one more step ----------------------------------------------------------------------
 
@@ -187,16 +194,16 @@ class Joins:
         before = self.failure.before
         if end[:1] not in "?$" or not any(end[1:] in unit.variables for unit in before):
             return []
-        few = f"{{ SELECT DISTINCT {end} {{ {self.failure.body(*before)} }} LIMIT {_JOINED} }}"
-        body = f"{few} {self.failure.body(link)}"
-        return [self.look.show(one) for one in self.look.column("link", body, 3, distinct=True)]
+        few = f"{{ SELECT DISTINCT {end} {{ {joined(before)} }} LIMIT {_JOINED} }} {link}"
+        return [self.look.show(one) for one in self.look.column("link", few, 3, distinct=True)]
 
     # -- samples and names --------------------------------------------------------------------
 
     def _lacking(self, called: str, here: Typed, pattern: TriplePattern) -> Finding | None:
         """Return what the class of the values so far has instead of a property it lacks."""
         predicate, schema = self.look.name(pattern.predicate), self.look.schema
-        if not isinstance(here.kind, NamedNode) or predicate is None:
+        # The schema describes the endpoint itself, not that of a SERVICE.
+        if self.look.service or not isinstance(here.kind, NamedNode) or predicate is None:
             return None
         has = schema.properties_of(here.kind.value)
         if not has or predicate in has:
@@ -213,13 +220,13 @@ class Joins:
         )
 
     def _sample(self, name: str, *units: Unit) -> Typed | None:
-        body = f"{self.failure.body(*units)} OPTIONAL {{ ?{name} a ?class }}"
-        rows = self.look.prober.rows([name, "class"], body)
+        body = f"{joined(units)} OPTIONAL {{ ?{name} a ?class }}"
+        rows = self.look.rows([name, "class"], body)
         return Typed(*rows[0]) if rows and rows[0][0] is not None else None
 
     def _typed(self, sample: Typed) -> str:
         kind = f" (a {self.look.show(sample.kind)})" if sample.kind is not None else ""
-        return f"{self.look.literal(sample.value)}{kind}"
+        return f"{self.look.show(sample.value)}{kind}"
 
     def _unused(self) -> str:
         """Return a variable that the query does not use."""
@@ -246,9 +253,3 @@ def _turn(unit: Unit, instead: str) -> Finding:
     return write(
         "reversed-direction", f"{pattern} points the wrong way", instead, {"pattern": pattern}
     )
-
-
-def short(text: str, most: int = 80) -> str:
-    """Return a text on one line, cut."""
-    text = " ".join(text.split())
-    return text if len(text) <= most else text[: most - 1].rstrip() + "…"

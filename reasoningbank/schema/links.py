@@ -29,56 +29,41 @@ Observed = Mapping[str, Mapping[str, tuple[str, ...]]]
 
 @dataclass(frozen=True)
 class Link:
-    """A property as the instances of one class have it.
-
-    Attributes:
-        subject: The class; empty if unknown.
-        property: The property.
-        objects: Classes or datatypes of its values; empty if unknown.
-        triples: How often instances of the class have it; None if unknown.
-        service: Address of the endpoint that has it; empty for the one that is asked.
-    """
+    """A property as the instances of one class have it; what is unknown is empty or None."""
 
     subject: str
     property: str
+    #: Classes or datatypes of its values.
     objects: tuple[str, ...] = ()
     triples: int | None = None
+    #: Address of the endpoint that has it; empty for the one that is asked.
     service: str = ""
 
 
 @dataclass(frozen=True)
 class SchemaStep:
-    """One step through the schema: from a class by a property to the next class.
-
-    Attributes:
-        source: The class it starts from.
-        property: The property.
-        target: The class it leads to.
-        backwards: Whether the property points from the target to the source.
-        share: The share of the subject class's instances that have it, at most.
-    """
+    """One step through the schema: from a class by a property to the next class."""
 
     source: str
     property: str
     target: str
+    #: Whether the property points from the target to the source.
     backwards: bool = False
+    #: The share of the subject class's instances that have it, at most.
     share: float = 1.0
 
 
 @dataclass(frozen=True)
 class SchemaMap:
-    """All links of an endpoint, and the steps from each class to its neighbours.
+    """All links of an endpoint, and the steps from each class to its neighbours."""
 
-    Attributes:
-        links: The links, by class.
-        instances: Number of instances by class, where known.
-        steps: Steps by the class that they start from, the most used first.
-        hub: The class with the most properties to other classes; empty if there is none.
-    """
-
+    #: By class.
     links: tuple[Link, ...]
+    #: Number of instances by class, where known.
     instances: Mapping[str, int] = field(default_factory=dict)
+    #: By the class that they start from, the most used first.
     steps: Mapping[str, tuple[SchemaStep, ...]] = field(default_factory=dict)
+    #: The class with the most properties to other classes; empty if there is none.
     hub: str = ""
 
     @classmethod
@@ -88,12 +73,9 @@ class SchemaMap:
         services: Mapping[str, Schema] | None = None,
         observed: Observed | None = None,
     ) -> SchemaMap:
-        """Combine a schema with those of federated endpoints and with observed values.
+        """Combine a schema with those of federated endpoints, by address, and observed values.
 
-        Args:
-            schema: The endpoint's schema.
-            services: Schemas of the endpoints it federates with, by address.
-            observed: See `observed_values`; overrides what the schema declares.
+        Observed values (see `observed_values`) override what the schema declares.
         """
         observed = observed or {}
         links = list(_links(schema, observed))
@@ -114,11 +96,7 @@ class SchemaMap:
         """Return the cheapest way from one of some classes to another; None if there is none.
 
         A step against the direction of its property counts three times: questions rarely mean it.
-
-        Args:
-            begin: The classes to start from.
-            target: The class to reach; the way is empty if it is one of them.
-            detour: Additional cost of passing through a class, from 0 to 1.
+        `detour` is the additional cost of passing through a class, from 0 to 1.
         """
         numbers = itertools.count()
         todo: list[tuple[float, int, str, tuple[SchemaStep, ...]]]
@@ -213,13 +191,8 @@ def observed_values(
     """Ask which classes the subjects of some properties have, and what their values are.
 
     It reads up to 200,000 triples of each, so ask only an endpoint on this machine. A property
-    that the endpoint cannot answer for, or none of whose subjects has a class, is left out.
-
-    Args:
-        client: The endpoint.
-        schema: Its schema.
-        properties: The properties; by default those without a range, or whose range has
-            subclasses, of which only some may occur.
+    that the endpoint cannot answer for, or none of whose subjects has a class, is left out. By
+    default, properties are those without a range, or whose range has subclasses.
 
     Raises:
         EndpointError: If the endpoint cannot be reached.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -14,9 +14,9 @@ from pyoxigraph import BlankNode, Literal, NamedNode
 from reasoningbank.findings import Finding
 from reasoningbank.schema.names import is_label, local_name
 from reasoningbank.schema.schema import Schema
-from reasoningbank.sparql import Term, compact, full, iri, values
+from reasoningbank.sparql import STANDARD_PREFIXES, Term, full, iri, values
 from reasoningbank.sparql.probing import Prober
-from reasoningbank.sparql.terms import absolute
+from reasoningbank.sparql.terms import absolute, written
 from reasoningbank.sparql.tokens import tokenize
 
 #: Namespaces in which a text may be a resource's local name.
@@ -24,10 +24,12 @@ _MOST_SPACES = 40
 #: Label properties, and owners of a text, that are looked at.
 _MOST_NAMING, _OWNERS = 12, 5
 _SHOWN_CHARS = 60
+_SERVICE = re.compile(r"SERVICE\s+(?:SILENT\s+)?\S+", re.IGNORECASE)
+_SUBCLASS = iri(STANDARD_PREFIXES["rdfs"] + "subClassOf")
 _XSD = "http://www.w3.org/2001/XMLSchema#"
 _NUMBERS = ("integer", "int", "decimal", "double", "float")
 _INTEGER = re.compile(r"[+-]?\d+")
-_REAL = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 _SEARCHES = ("CONTAINS", "STRSTARTS", "STRENDS", "REGEX")
 _OPERATORS = ("&&", "||", "!", "!=", "<", ">", "<=", ">=")
 
@@ -58,41 +60,107 @@ class Owner(NamedTuple):
 
 @dataclass(frozen=True)
 class Lookups:
-    """What the data say about the terms of one query; each look-up is at most one request."""
+    """What the data say about the terms of one query; each look-up is at most one request.
+
+    `context` is where bodies are put: inside the GRAPH or SERVICE of the part that is explained.
+    """
 
     prober: Prober
     schema: Schema
     namespaces: Mapping[str, str]
     declared: Mapping[str, str]
+    context: str = "%s"
+
+    @property
+    def service(self) -> str:
+        """The SERVICE that answers the part; empty for the endpoint itself."""
+        found = _SERVICE.search(self.context)
+        return found[0] if found else ""
+
+    @property
+    def there(self) -> Lookups:
+        """The same at the endpoint that answers the part, outside of its GRAPH."""
+        return replace(self, context=f"{self.service} {{ %s }}" if self.service else "%s")
+
+    @property
+    def place(self) -> str:
+        """The endpoint that answers the part, in words."""
+        return f"in {self.service}" if self.service else "here"
 
     def name(self, written: str) -> str | None:
         """Return the IRI that the query means by a text; None for other terms."""
         return absolute(written, self.declared)
 
+    def ask(self, body: str) -> bool | None:
+        """Return whether a group has a row; None if that is unknown."""
+        return self.prober.ask(self.context.replace("%s", body))
+
+    def rows(
+        self, names: Sequence[str], body: str, limit: int = 1, *, distinct: bool = False
+    ) -> list[tuple[Term | None, ...]] | None:
+        """Return a few rows of a group; None if they are unknown."""
+        body = self.context.replace("%s", body)
+        return self.prober.rows(names, body, limit, distinct=distinct)
+
     def column(
         self, name: str, body: str, limit: int = 1, *, distinct: bool = False
     ) -> list[Term | None]:
         """Return a few values of one variable; none if they are unknown."""
-        rows = self.prober.rows([name], body, limit, distinct=distinct)
-        return [term for (term,) in rows or ()]
+        return [term for (term,) in self.rows([name], body, limit, distinct=distinct) or ()]
 
     def kinds(self, names: Iterable[str]) -> dict[str, Term | None]:
         """Return a class of each resource that has one."""
         listed = " ".join(map(iri, names))
         if not listed:
             return {}
-        rows = self.prober.rows(["x", "class"], f"VALUES ?x {{ {listed} }} ?x a ?class", 5) or []
+        rows = self.rows(["x", "class"], f"VALUES ?x {{ {listed} }} ?x a ?class", 5) or []
         return {x.value: kind for x, kind in rows if isinstance(x, NamedNode)}
 
-    def resource(self, text: str) -> Typed | None:
-        """Return the resource with this local name, e.g. for an accession written as a string."""
-        if not re.fullmatch(r"[\w.:-]+", text):
+    def resources(self, text: str) -> str:
+        """Return the IRIs that a text may stand for: as it is written, or by its local name."""
+        text = text.strip()
+        whole = absolute(text, {**self.namespaces, **self.declared})
+        if whole is None and text.startswith(("http:", "https:", "urn:")):
+            whole = absolute(f"<{text}>", {})
+        found = [] if whole is None else [whole]
+        if re.fullmatch(r"[\w.:-]+", text):
+            local = text.rpartition(":")[2]
+            spaces = [space for space in dict.fromkeys(self.namespaces.values()) if ":" in space]
+            found += (space + local for space in spaces[:_MOST_SPACES])
+        return " ".join(map(iri, dict.fromkeys(found)))
+
+    def meant(
+        self, name: str, body: str, term: Term | None, value: Term | None
+    ) -> tuple[str, str] | None:
+        """Return the code, and the value to write, where a query takes a text for a resource.
+
+        Or the reverse: `value` is one of the values that a variable has, `term` what is written.
+        """
+        if isinstance(term, Literal) and isinstance(value, NamedNode):
+            code, forms = "text-for-resource", self.resources(term.value)
+        elif isinstance(term, NamedNode) and isinstance(value, Literal):
+            texts = (self.show(term).strip("<>"), term.value, local_name(term.value))
+            forms = " ".join(form for text in texts for form in variants(text, [value]))
+            code = "resource-for-text"
+        else:
             return None
-        local = text.rpartition(":")[2]
-        spaces = [space for space in dict.fromkeys(self.namespaces.values()) if ":" in space]
-        listed = " ".join(iri(space + local) for space in spaces[:_MOST_SPACES])
-        rows = self.prober.rows(["x", "class"], f"VALUES ?x {{ {listed} }} ?x a ?class")
-        return Typed(*rows[0]) if rows else None
+        found = forms and self.column(name, f"{body} VALUES ?{name} {{ {forms} }}")
+        return (code, self.show(found[0])) if found else None
+
+    def classified(self, written: str, subject: str) -> Finding | None:
+        """Return how to reach what a class has in place of instances: its subclasses."""
+        name = self.name(written)
+        if name is None:
+            return None
+        below = self.column("c", f"?c {_SUBCLASS} {iri(name)}", _OWNERS)
+        if not below:
+            return None
+        used = self.ask(f"?x a ?c . ?c {_SUBCLASS} {iri(name)}")
+        step = f"{'a/' if used else ''}{self.show(_SUBCLASS[1:-1])}"
+        listed = [self.show(term) for term in below]
+        what = f"nothing is a {written} itself, but it has subclasses such as {listed[0]}"
+        fields = {"name": written, "subclasses": listed}
+        return write("only-subclasses", what, f"{subject} {step} {written}", fields)
 
     @cached_property
     def _naming(self) -> list[NamedNode]:
@@ -110,14 +178,14 @@ class Lookups:
                 f"{{ {columns} {{ {named} }} LIMIT {_OWNERS} }} UNION "
                 f"{{ {columns} {{ {body} }} LIMIT 1 }}"
             )
-        rows = self.prober.rows(["x", "property", "value"], body, _OWNERS + 1)
+        rows = self.rows(["x", "property", "value"], body, _OWNERS + 1)
         if not rows:
             return None
         resource, property_, value = min(
             rows, key=lambda row: not isinstance(row[1], NamedNode) or not is_label(row[1].value)
         )
         name = "" if isinstance(resource, BlankNode) else self.show(resource)
-        return Owner(self.literal(value), self.show(property_), name)
+        return Owner(self.show(value), self.show(property_), name)
 
     def namesake(self, missing: str) -> Owner | None:
         """Return what has the local name of a missing IRI as a text."""
@@ -131,36 +199,20 @@ class Lookups:
         owner = None if name is None else self.namesake(name)
         return Finding(
             "unknown-resource",
-            f"{written} does not exist here",
+            f"{written} does not exist {self.place}",
             hint=str(owner or ""),
             fields={"name": written, **(owner.fields() if owner is not None else {})},
         )
 
     def show(self, term: Term | str | None) -> str:
-        """Return a term as an agent reads it."""
-        node = NamedNode(term) if isinstance(term, str) else term
-        return str(compact(node, self.namespaces, _SHOWN_CHARS))
-
-    def literal(self, term: Term | None) -> str:
         """Return a term as a query writes it."""
-        if not isinstance(term, Literal):
-            return self.show(term)
-        if len(term.value) > _SHOWN_CHARS:
-            return f'"{term.value[:_SHOWN_CHARS]}…"'
-        if term.language is None and not term.datatype.value.endswith("#string"):
-            value = compact(term, self.namespaces)
-            return str(value).lower() if isinstance(value, bool) else str(value)
-        return full(term)
+        node = NamedNode(term) if isinstance(term, str) else term
+        return "" if node is None else written(node, self.namespaces, _SHOWN_CHARS)
 
 
-def write(code: str, what: str, instead: str, fields: Mapping[str, Any]) -> Finding:
-    """Return a finding that says what to write instead."""
-    return Finding(code, what, hint=f"write {instead}", fields={**fields, "instead": instead})
-
-
-def is_number(text: str) -> bool:
-    """Return whether a text is a number."""
-    return _REAL.fullmatch(text) is not None
+def write(code: str, what: str, hint: str, fields: Mapping[str, Any], instead: str = "") -> Finding:
+    """Return a finding that says what to write instead: the whole hint by default."""
+    return Finding(code, what, hint=f"write {hint}", fields={**fields, "instead": instead or hint})
 
 
 def read_literal(written: str) -> str | None:
@@ -188,7 +240,7 @@ def variants(text: str, seen: Iterable[Term | None] = ()) -> list[str]:
     for case in (text, text.capitalize(), text.lower(), text.upper(), text.title()):
         found += [Literal(case), *(Literal(case, language=tag) for tag in languages)]
     found += [Literal(text, datatype=t.datatype) for t in known if not t.language]
-    if is_number(text):
+    if NUMBER.fullmatch(text):
         types = _NUMBERS if _INTEGER.fullmatch(text) else _NUMBERS[2:]
         found += [Literal(text, datatype=NamedNode(_XSD + name)) for name in types]
     return list(dict.fromkeys(map(full, found)))

@@ -17,10 +17,11 @@ from typing import Any, Literal, NamedTuple
 from pyoxigraph import NamedNode
 
 from reasoningbank.errors import QueryError
+from reasoningbank.findings import Finding
 from reasoningbank.schema.schema import NamedTerm, Schema
-from reasoningbank.sparql import STANDARD_PREFIXES, PreparedQuery, compact
-from reasoningbank.sparql.terms import RDF_TYPE, absolute
-from reasoningbank.sparql.tokens import tokenize
+from reasoningbank.sparql import STANDARD_PREFIXES
+from reasoningbank.sparql.terms import RDF_TYPE, absolute, written
+from reasoningbank.sparql.tokens import prologue, tokenize
 from reasoningbank.sparql.tree import Group, QueryTree, TriplePattern, outline
 
 Role = Literal["class", "property", "resource"]
@@ -110,38 +111,26 @@ def _alike(one: str, other: str) -> float:
     return 0.7 if len(short) >= 6 and one[:5] == other[:5] else 0.0
 
 
-class _Index:
-    """The words of all names, and how much each one distinguishes."""
+def _similarity(wanted: Sequence[str], term: NamedTerm, weight: Callable[[str], float]) -> float:
+    """Return how much of the wanted words a name has, and of its words are wanted, weighted."""
+    name = words(local_name(term.iri))
+    if not wanted or not name:
+        return 0.0
+    # The range names a property as well: up:organism leads to a taxon.
+    targets = " ".join(local_name(target) for target in term.range if "XMLSchema" not in target)
+    label, comment = words(f"{term.label} {targets}"), words(term.comment)
 
-    def __init__(self, terms: Iterable[NamedTerm]) -> None:
-        names = [set(words(local_name(term.iri))) for term in terms]
-        counts = Counter(word for name in names for word in name)
-        self._weights = {word: math.log(1 + len(names) / n) for word, n in counts.items()}
-        self._rarest = math.log(1 + len(names)) or 1.0
+    def nearest(word: str, others: Iterable[str]) -> float:
+        return max((_alike(word, other) for other in others), default=0.0)
 
-    def _share(self, name: Sequence[str], found: Callable[[str], float]) -> float:
-        """Return how much of a name is found, its words weighted."""
-        weights = [self._weights.get(word, self._rarest) for word in name]
-        parts = (w * found(word) for w, word in zip(weights, name, strict=True))
-        return sum(parts) / sum(weights)
+    def found(word: str) -> float:
+        described = max(_LABEL * nearest(word, label), _COMMENT * (word in comment))
+        return max(nearest(word, name), described)
 
-    def similarity(self, wanted: tuple[str, ...], term: NamedTerm) -> float:
-        name = words(local_name(term.iri))
-        if not wanted or not name:
-            return 0.0
-        # The range names a property as well: up:organism leads to a taxon.
-        targets = " ".join(local_name(target) for target in term.range if "XMLSchema" not in target)
-        label, comment = words(f"{term.label} {targets}"), words(term.comment)
+    def share(of: Sequence[str], value: Callable[[str], float]) -> float:
+        return sum(weight(word) * value(word) for word in of) / sum(map(weight, of))
 
-        def nearest(word: str, others: Iterable[str]) -> float:
-            return max((_alike(word, other) for other in others), default=0.0)
-
-        def found(word: str) -> float:
-            described = max(_LABEL * nearest(word, label), _COMMENT * (word in comment))
-            return max(nearest(word, name), described)
-
-        precision = self._share(name, lambda word: nearest(word, wanted))
-        return 0.75 * self._share(wanted, found) + 0.25 * precision
+    return 0.75 * share(wanted, found) + 0.25 * share(name, lambda word: nearest(word, wanted))
 
 
 def nearest_names(
@@ -183,12 +172,18 @@ def nearest_names(
         *(("class", term) for term in schema.classes.values()),
         *(("property", term) for term in schema.properties.values()),
     ]
-    index = _Index(term for _, term in every)
+    names = [set(words(local_name(term.iri))) for _, term in every]
+    counts = Counter(word for name in names for word in name)
+
+    def weight(word: str) -> float:
+        return math.log(1 + len(names) / counts[word]) if counts[word] else rarest
+
+    rarest = math.log(1 + len(names)) or 1.0
     wanted = words(local_name(iri))
     own = {p for name in classes for p in schema.properties_of(name)}
 
     def score(kind: str, term: NamedTerm) -> float:
-        similarity = spelling(iri, term.iri) or index.similarity(wanted, term)
+        similarity = spelling(iri, term.iri) or _similarity(wanted, term, weight)
         similarity -= 0.2 if role not in ("resource", kind) else 0.0
         similarity -= 0.1 if schema.complete and not term.in_data else 0.0
         similarity += 0.03 if namespace_of(term.iri) == namespace_of(iri) else 0.0
@@ -223,15 +218,11 @@ def _bare(namespace: str) -> str:
 
 
 def nearest_prefixes(
-    prefix: str, namespaces: Mapping[str, str], *, namespace: str = "", most: int = 3
+    prefix: str, namespaces: Mapping[str, str], *, namespace: str = ""
 ) -> tuple[str, ...]:
-    """Return the known prefixes that an unknown one probably means.
+    """Return the known prefixes that an unknown one probably means, at most three.
 
-    Args:
-        prefix: The unknown prefix, without its colon.
-        namespaces: The known ones.
-        namespace: The namespace that the query declares for it, if any.
-        most: Maximum number of prefixes.
+    `namespace` is the one that the query declares for it, if any.
 
     Examples:
         >>> known = {"up": "http://e/core/", "uniprotkb": "http://e/uniprot/", "go": "http://g/"}
@@ -250,12 +241,12 @@ def nearest_prefixes(
     if len(plain) > 1:
         found += sorted(n for low, n in lower.items() if low.startswith(plain))
         found += sorted((n for low, n in lower.items() if low and plain.startswith(low)), key=len)
-    found += (lower[name] for name in get_close_matches(plain, lower, n=most, cutoff=0.6))
-    found += (ends[name] for name in get_close_matches(plain, ends, n=most, cutoff=0.75))
+    found += (lower[name] for name in get_close_matches(plain, lower, cutoff=0.6))
+    found += (ends[name] for name in get_close_matches(plain, ends, cutoff=0.75))
     # `uniprot:` is also short for `up:`, its first and last letters.
     if len(plain) > 3:
         found += [n for n in lower.values() if len(n) > 1 and _abbreviates(n.lower(), plain)]
-    return tuple(dict.fromkeys(filter(None, found)))[:most]
+    return tuple(dict.fromkeys(filter(None, found)))[:3]
 
 
 def _abbreviates(short: str, long: str) -> bool:
@@ -266,12 +257,8 @@ def _abbreviates(short: str, long: str) -> bool:
 def describe_names(query: str, schema: Schema, prefixes: Mapping[str, str]) -> Iterator[str]:
     """Yield a line on each class and property that a query uses, at most 12.
 
-    A name that is unknown is reported only in a namespace with known ones.
-
-    Args:
-        query: SPARQL text; one that cannot be read uses no names.
-        schema: The endpoint's schema.
-        prefixes: Prefixes that need not be declared.
+    A name that is unknown is reported only in a namespace with known ones. A query that cannot
+    be read uses no names; `prefixes` need not be declared in it.
     """
     try:
         tree = outline(query)
@@ -280,8 +267,8 @@ def describe_names(query: str, schema: Schema, prefixes: Mapping[str, str]) -> I
     common = {STANDARD_PREFIXES[name] for name in ("rdf", "rdfs", "owl", "xsd")}
     homes = {namespace_of(name) for name in (*schema.classes, *schema.properties)} - common
     declared = {**STANDARD_PREFIXES, **prefixes, **tree.declared}
-    written = (token.text for token in tree.body if token.kind in ("iri", "name"))
-    used = dict.fromkeys(name for text in written if (name := absolute(text, declared)))
+    texts = (token.text for token in tree.body if token.kind in ("iri", "name"))
+    used = dict.fromkeys(name for text in texts if (name := absolute(text, declared)))
     lines = []
     for name in used:
         space = namespace_of(name)
@@ -314,7 +301,7 @@ def _description(term: NamedTerm, prefixes: Mapping[str, str]) -> str:
 
 def shown(name: str, namespaces: Mapping[str, str]) -> str:
     """Return an IRI as an agent reads it."""
-    return str(compact(NamedNode(name), namespaces))
+    return written(NamedNode(name), namespaces)
 
 
 class UsedName(NamedTuple):
@@ -329,14 +316,6 @@ class UsedName(NamedTuple):
         """Return what a `Finding` says of it."""
         subject = self.pattern.subject
         return {"name": self.written, "iri": self.iri, "role": self.role, "subject": subject}
-
-
-class WrongPrefix(NamedTuple):
-    """A prefix that a query declares differently from the endpoint."""
-
-    prefix: str
-    declared: str
-    known: str
 
 
 def used_names(query: QueryTree) -> tuple[UsedName, ...]:
@@ -370,12 +349,18 @@ def _roles(pattern: TriplePattern, declared: Mapping[str, str]) -> Iterator[tupl
     yield pattern.object, "class" if typed and "^" not in pattern.predicate else "resource"
 
 
-def wrong_prefixes(prepared: PreparedQuery, namespaces: Mapping[str, str]) -> list[WrongPrefix]:
-    """Return the prefixes that a query uses for a namespace other than the endpoint's."""
-    shape = outline(prepared.original or prepared.text)
-    used = {token.text.partition(":")[0] for token in shape.body if token.kind == "name"}
+def wrong_prefixes(query: str, namespaces: Mapping[str, str]) -> list[Finding]:
+    """Return a finding for each prefix that a query uses for a namespace not the endpoint's."""
+    tokens = tokenize(query)
+    declared, start = prologue(tokens)
+    used = {token.text.partition(":")[0] for token in tokens[start:] if token.kind == "name"}
     return [
-        WrongPrefix(prefix, space, namespaces[prefix])
-        for prefix, space in shape.declared.items()
+        Finding(
+            "wrong-prefix",
+            f"PREFIX {prefix}: <{space}> is wrong here, {prefix}: is <{namespaces[prefix]}>",
+            hint="leave that line out",
+            fields={"prefix": prefix, "declared": space, "known": namespaces[prefix]},
+        )
+        for prefix, space in declared.items()
         if prefix in used and prefix in namespaces and space not in namespaces.values()
     ]

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pyoxigraph import Literal, NamedNode
 
 from reasoningbank.errors import QueryError
-from reasoningbank.schema.profile import Ask, EndpointProfile, FirstAnswer, Way, first_answer
+from reasoningbank.schema.profile import Ask, EndpointProfile, Way, first_answer
 from reasoningbank.sparql import STANDARD_PREFIXES, TableResult, iri, values
 
 _VOID = "PREFIX void: <http://rdfs.org/ns/void#>\n"
@@ -89,8 +89,7 @@ def properties_of(profile: EndpointProfile, class_iri: str, limit: int) -> Count
         Way(sampled, sample),
         Way("schema", declared),
     ]
-    found = first_answer(ways, profile.given_up)
-    return Counted((), sampled) if found is None else _with_notes(found)
+    return _first(ways, profile, sampled)
 
 
 def _names(
@@ -134,11 +133,13 @@ def _names(
         Way("schema", declared),
         Way(f"look at {FEW:,} triples", lambda: look(FEW), f"few: {what}"),
     ]
+    return _first(ways, profile, "no query was possible")
+
+
+def _first(ways: Sequence[Way[Counted]], profile: EndpointProfile, nothing: str) -> Counted:
     found = first_answer(ways, profile.given_up)
-    return Counted((), "no query was possible") if found is None else _with_notes(found)
-
-
-def _with_notes(found: FirstAnswer[Counted]) -> Counted:
+    if found is None:
+        return Counted((), nothing)
     return replace(found.value, notes=(*found.notes, *found.value.notes))
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -27,6 +28,7 @@ from reasoningbank.sparql import (
     void_description,
 )
 from reasoningbank.sparql.discovery import VoidDataset, read_void
+from reasoningbank.sparql.terms import RDF_TYPE
 
 _RDF, _RDFS, _OWL = (STANDARD_PREFIXES[name] for name in ("rdf", "rdfs", "owl"))
 _SCHEMA_ORG = ("https://schema.org/", "http://schema.org/")
@@ -49,26 +51,19 @@ STATISTICS_TIMEOUT_S = 20.0
 
 @dataclass(frozen=True)
 class NamedTerm:
-    """A class or property.
-
-    Attributes:
-        iri: Its IRI.
-        label: Its human-readable name; empty if unknown.
-        comment: Its description; empty if unknown.
-        domain: Of a property: the classes whose instances have it.
-        range: Of a property: the classes or datatypes of its values.
-        parents: Of a class: its direct superclasses.
-        count: Instances of the class, or triples with the property; None if unknown.
-        in_data: Whether statistics or a sample saw it in the data.
-    """
+    """A class or property; what is unknown is empty or None."""
 
     iri: str
     label: str = ""
     comment: str = ""
+    #: Of a property: the classes whose instances have it, and those or the datatypes of its values.
     domain: tuple[str, ...] = ()
     range: tuple[str, ...] = ()
+    #: Of a class: its direct superclasses.
     parents: tuple[str, ...] = ()
+    #: Instances of the class, or triples with the property.
     count: int | None = None
+    #: Whether statistics or a sample saw it in the data.
     in_data: bool = False
 
 
@@ -83,6 +78,12 @@ class Contents:
     of_graph: Mapping[str, frozenset[str]] = field(default_factory=dict)
     via: str = "nothing"
     complete: bool = False
+
+    def holders(self, property_iri: str) -> set[str]:
+        """Return the classes whose instances have a property."""
+        term = self.properties.get(property_iri)
+        declared = term.domain if term is not None else ()
+        return {*declared, *(c for c, has in self.of_class.items() if property_iri in has)}
 
 
 class Schema:
@@ -124,12 +125,9 @@ class Schema:
     def of(cls, config: EndpointConfig, schema: Path | None = None) -> Schema:
         """Return the schema of an endpoint, from a file and its VoID statistics, or from samples.
 
-        Nothing is requested before the schema is used. If the endpoint fails then, what it would
-        have contributed is missing, and nothing else.
-
-        Args:
-            config: The endpoint.
-            schema: Classes and properties as Turtle, e.g. those of a pack.
+        The file declares classes and properties in Turtle, as that of a pack does. Nothing is
+        requested before the schema is used. If the endpoint fails then, what it would have
+        contributed is missing, and nothing else.
         """
         fill = lambda: _of_endpoint(config, schema)  # noqa: E731
         return cls(fill, name=config.name, address=config.url)
@@ -225,13 +223,8 @@ class Schema:
 
     def subjects_of(self, property_iri: str) -> frozenset[str]:
         """Return the classes whose instances have a property; empty if unknown."""
-        found: set[str] = set()
-        for schema in (self, *self.services.values()):
-            contents = schema._read()
-            found |= {c for c, has in contents.of_class.items() if property_iri in has}
-            term = contents.properties.get(property_iri)
-            found |= set(term.domain) if term is not None else set()
-        return frozenset(found) - _ANYTHING
+        every = (self, *self.services.values())
+        return frozenset().union(*(s._read().holders(property_iri) for s in every)) - _ANYTHING
 
     def objects_of(self, property_iri: str) -> frozenset[str]:
         """Return the classes and datatypes that a property leads to; empty if unknown."""
@@ -251,11 +244,7 @@ class Schema:
 
         Empty if no such property is known.
         """
-        contents = self._read()
-        wanted = contents.properties.get(property_iri)
-        holders = {c for c, has in contents.of_class.items() if property_iri in has}
-        holders |= set(wanted.domain) if wanted is not None else set()
-        return self._leading(self.properties_of(class_iri), holders)
+        return self._leading(self.properties_of(class_iri), self._read().holders(property_iri))
 
     def leading_to(self, class_iri: str, classes: Iterable[str] = ()) -> str:
         """Return a property whose values are of a class, preferably one that some classes have.
@@ -282,14 +271,13 @@ class Schema:
 
     def _above(self, class_iri: str) -> set[str]:
         classes = self._read().classes
-        found: set[str] = set()
+        found: dict[str, None] = {}
         todo = [class_iri]
-        while todo:
-            term = classes.get(todo.pop())
-            new = set(term.parents) - found if term is not None else set()
-            found |= new
+        for name in todo:
+            new = [n for n in (classes[name].parents if name in classes else ()) if n not in found]
+            found |= dict.fromkeys(new)
             todo += new
-        return found
+        return set(found)
 
     def _read(self) -> Contents:
         with self._lock:
@@ -328,35 +316,27 @@ def _declared(file: Path) -> Contents:
     types: dict[str, set[str]] = defaultdict(set)
     texts: dict[tuple[str, str], str] = {}
     links: dict[tuple[str, str], list[str]] = defaultdict(list)
+    implied = dict.fromkeys((*_DOMAINS, *_RANGES), _RDF + "Property")
+    implied[_RDFS + "subClassOf"] = _OWL + "Class"
     for subject, predicate, object_ in _triples(file):
         if not isinstance(subject, NamedNode):
             continue
+        place = subject.value, predicate.value
         if isinstance(object_, Literal):
-            texts.setdefault((subject.value, predicate.value), object_.value)
+            texts.setdefault(place, object_.value)
         elif isinstance(object_, NamedNode):
-            links[subject.value, predicate.value].append(object_.value)
-            if predicate.value == _RDF + "type":
-                types[subject.value].add(object_.value)
+            links[place].append(object_.value)
+            kind = object_.value if place[1] == RDF_TYPE else implied.get(place[1])
+            types[place[0]] |= {kind} if kind else set()
 
     def term(iri: str) -> NamedTerm:
-        def linked(*predicates: str) -> tuple[str, ...]:
-            return tuple(x for p in sorted(predicates) for x in links.get((iri, p), ()))
-
-        return NamedTerm(
-            iri,
-            texts.get((iri, _RDFS + "label"), ""),
-            texts.get((iri, _RDFS + "comment"), ""),
-            linked(*_DOMAINS),
-            linked(*_RANGES),
-            linked(_RDFS + "subClassOf"),
+        label, comment = (texts.get((iri, _RDFS + name), "") for name in ("label", "comment"))
+        domain, range_, parents = (
+            tuple(x for predicate in sorted(predicates) for x in links.get((iri, predicate), ()))
+            for predicates in (_DOMAINS, _RANGES, (_RDFS + "subClassOf",))
         )
+        return NamedTerm(iri, label, comment, domain, range_, parents)
 
-    ends = {*_DOMAINS, *_RANGES}
-    for name, predicate in links:
-        if predicate in ends:
-            types[name].add(_RDF + "Property")
-        elif predicate == _RDFS + "subClassOf":
-            types[name].add(_OWL + "Class")
     classes = {iri: term(iri) for iri, kinds in types.items() if kinds & _CLASSES}
     properties = {iri: term(iri) for iri, kinds in types.items() if kinds & _PROPERTIES}
     of_class: dict[str, tuple[str, ...]] = defaultdict(tuple)
@@ -407,14 +387,11 @@ def _counted(counts: Mapping[str, int | None]) -> dict[str, NamedTerm]:
 
 def _of_samples(config: EndpointConfig) -> Contents:
     profile = EndpointProfile(config)
-
-    def sampled(find: Callable[[EndpointProfile, int], Counted]) -> Counted:
-        try:
-            return find(profile, MOST_SAMPLED)
-        except (EndpointError, QueryError):
-            return Counted((), "nothing")
-
-    classes, properties = sampled(sampling.classes), sampled(sampling.properties)
+    classes = properties = Counted((), "nothing")
+    with suppress(EndpointError, QueryError):
+        classes = sampling.classes(profile, MOST_SAMPLED)
+    with suppress(EndpointError, QueryError):
+        properties = sampling.properties(profile, MOST_SAMPLED)
     cut = max(len(classes.items), len(properties.items)) >= MOST_SAMPLED
     return Contents(
         _counted(dict(classes.items)),

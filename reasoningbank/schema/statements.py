@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
@@ -13,7 +14,7 @@ from rdflib.term import Identifier, Literal, URIRef, Variable
 from reasoningbank.schema.lookups import read_condition, read_literal
 from reasoningbank.sparql.terms import RDF_TYPE, absolute
 from reasoningbank.sparql.tokens import Token, tokenize
-from reasoningbank.sparql.tree import Clause, Group, QueryTree, read_query
+from reasoningbank.sparql.tree import Clause, Group, QueryTree, projection, read_query
 
 _AGGREGATES = ("COUNT", "SUM", "MIN", "MAX", "AVG", "SAMPLE", "GROUP_CONCAT")
 #: A regular expression that is one plain text from end to end.
@@ -22,29 +23,22 @@ _WHOLE = re.compile(r"\^([^\W\d_](?:[^\W_]|[ '-])*)\$")
 
 @dataclass(frozen=True)
 class Statement:
-    """One triple pattern, or one step of a path.
-
-    Attributes:
-        subject: Term; blank nodes and inner variables of paths are variables.
-        predicate: An IRI, or a variable.
-        object: Term.
-        graph: The name of the innermost GRAPH; None outside.
-        service: The name of the innermost SERVICE; None outside.
-        branch: The branches of UNIONs and alternatives that it is in: (which, which side).
-        skippable: Whether it is a step that may be taken zero times (``*``, ``?``).
-        negated: The MINUS and NOT EXISTS that it is in.
-        alone: The subquery that it is in and that returns one row: an aggregate without groups;
-            0 outside.
-    """
+    """One triple pattern, or one step of a path; blank nodes and its inner nodes are variables."""
 
     subject: Identifier
+    #: An IRI, or a variable.
     predicate: Identifier
     object: Identifier
+    #: The names of the innermost GRAPH and SERVICE; None outside.
     graph: Identifier | None = None
     service: Identifier | None = None
+    #: The branches of UNIONs and alternatives that it is in: (which, which side).
     branch: tuple[tuple[int, int], ...] = ()
+    #: Whether it is a step that may be taken zero times (``*``, ``?``).
     skippable: bool = False
+    #: The MINUS and NOT EXISTS that it is in.
     negated: tuple[int, ...] = ()
+    #: The subquery it is in that returns one row (an aggregate without groups); 0 outside.
     alone: int = 0
 
     @property
@@ -60,18 +54,14 @@ class Statement:
 
 @dataclass(frozen=True)
 class Statements:
-    """The statements of a query.
-
-    Attributes:
-        statements: In written order.
-        dataset: The IRIs of FROM and FROM NAMED.
-        texts: Texts that each variable is compared with as a whole, by FILTER, BIND or VALUES.
-        related: Variables that occur together in one expression, or in one VALUES.
-    """
+    """The statements of a query, in written order."""
 
     statements: tuple[Statement, ...] = ()
+    #: The IRIs of FROM and FROM NAMED.
     dataset: tuple[str, ...] = ()
-    texts: Mapping[Identifier, frozenset[str]] = field(default_factory=dict)
+    #: Texts that each variable is compared with as a whole, by FILTER, BIND or VALUES.
+    texts: Mapping[Identifier, Collection[str]] = field(default_factory=dict)
+    #: Variables that occur together in one expression, or in one VALUES.
     related: tuple[frozenset[Identifier], ...] = ()
 
 
@@ -100,8 +90,8 @@ def read_statements(query: str) -> Statements:
     names = (absolute(t.text, tree.declared) for t in tokenize(tree.dataset))
     return Statements(
         tuple(walk.statements),
-        tuple(name for name in names if name is not None),
-        {name: frozenset(texts) for name, texts in walk.texts.items()},
+        tuple(filter(None, names)),
+        dict(walk.texts),
         tuple(walk.related),
     )
 
@@ -127,7 +117,7 @@ class _Walk:
         self.text = tree.text
         self.declared = tree.declared
         self.statements: list[Statement] = []
-        self.texts: dict[Identifier, set[str]] = {}
+        self.texts: dict[Identifier, set[str]] = defaultdict(set)
         self.related: list[frozenset[Identifier]] = []
         self._numbers = itertools.count(1)
         self._steps = itertools.count(1)
@@ -142,10 +132,7 @@ class _Walk:
     def _clause(self, clause: Clause, place: _Place) -> None:
         for subject, predicate, object_ in clause.patterns:
             ends = self._term(subject, place), self._term(object_, place)
-            if predicate[:1] in "?$":
-                self._add(ends[0], place.variable(predicate[1:]), ends[1], place, False)
-            else:
-                self._path(ends[0], tokenize(predicate), ends[1], place, False)
+            self._path(ends[0], tokenize(predicate), ends[1], place, False)
         if clause.kind == "graph":
             place = replace(place, graph=self._term(clause.target, place))
         elif clause.kind == "service":
@@ -170,8 +157,9 @@ class _Walk:
         tokens = self.tokens(clause)
         head = tokens[: next(at for at, token in enumerate(tokens) if token.text == "{")]
         inner = replace(place, scope=next(self._numbers))
-        if not any(token.text == "*" for token in tokens[1:3]):
-            names = frozenset(_columns(head[1:]))
+        star, columns = projection(head)
+        if not star:
+            names = frozenset(columns)
             inner = replace(inner, seen=names if place.seen is None else names & place.seen)
         # GROUP BY follows the group, which ends at the clause's last brace.
         closing = max(at for at, token in enumerate(tokens) if token.text == "}")
@@ -231,20 +219,10 @@ class _Walk:
         elif path[0].text == "(":
             self._path(subject, path[1:-1], object_, place, skippable)
         elif path[0].text != "!":
-            name = absolute(path[0].text, self.declared)
-            if name is not None:
-                self._add(subject, URIRef(name), object_, place, skippable)
-
-    def _add(
-        self,
-        subject: Identifier,
-        predicate: Identifier,
-        object_: Identifier,
-        place: _Place,
-        skippable: bool,
-    ) -> None:
-        context = place.graph, place.service, place.branch, skippable, place.negated, place.alone
-        self.statements.append(Statement(subject, predicate, object_, *context))
+            predicate = self._term(path[0].text, place)
+            context = place.graph, place.service, place.branch, skippable
+            more = place.negated, place.alone
+            self.statements.append(Statement(subject, predicate, object_, *context, *more))
 
     # -- expressions ----------------------------------------------------------------------
 
@@ -260,7 +238,7 @@ class _Walk:
         self._relate((t.text[1:] for t in own if t.kind == "variable"), place)
         if clause.kind == "bind" and len(own) > 4 and own[2].kind == "string":
             if own[3].is_word("AS"):
-                self._equal(place.variable(own[4].text[1:]), own[2].text)
+                self.texts[place.variable(own[4].text[1:])].add(own[2].text)
             return
         for part in _split(own[1:], "&&", depth=False):
             condition = read_condition(f"FILTER {' '.join(t.text for t in part)}")
@@ -268,7 +246,7 @@ class _Walk:
                 continue
             name, text, function = condition
             if not function or (function == "REGEX" and _WHOLE.fullmatch(text)):
-                self._equal(place.variable(name), text)
+                self.texts[place.variable(name)].add(text)
 
     def values(self, tokens: Sequence[Token], place: _Place) -> None:
         """Read the rows of a VALUES clause."""
@@ -278,24 +256,10 @@ class _Walk:
         cells = [t for t in tokens[opening:] if t.kind not in ("punct", "tag")]
         for at, token in enumerate(cells):
             if token.kind == "string" and names:
-                self._equal(place.variable(names[at % len(names)]), token.text)
+                self.texts[place.variable(names[at % len(names)])].add(token.text)
 
     def _relate(self, names: Iterable[str], place: _Place) -> None:
         self.related.append(frozenset(place.variable(name) for name in names))
-
-    def _equal(self, variable: Identifier, text: str) -> None:
-        self.texts.setdefault(variable, set()).add(text)
-
-
-def _columns(tokens: Sequence[Token]) -> Iterator[str]:
-    """Yield the columns of a SELECT: what stands alone, and what comes after AS."""
-    depth = 0
-    named = False
-    for token in tokens:
-        depth += (token.text == "(") - (token.text == ")")
-        if token.kind == "variable" and (depth == 0 or named):
-            yield token.text[1:]
-        named = token.is_word("AS")
 
 
 def _parentheses(tokens: Sequence[Token]) -> Iterator[list[Token]]:

@@ -148,19 +148,24 @@ class Structure:
         if one.skippable or not isinstance(one.predicate, URIRef):
             return None
         if one.is_type:
-            typed = isinstance(one.object, URIRef)
+            typed = isinstance(one.object, URIRef) and one.service is None
             return _Claim(one, frozenset((str(one.object),)), frozenset()) if typed else None
         # A federated endpoint may use a property otherwise than the schema says.
         foreign = one.service is not None and _has(self.schema, "property", name)
         if name.startswith(_GENERAL) or foreign:
             return None
-        # No schema says all that a general property such as rdfs:seeAlso leads to.
-        ranges = () if name.startswith(_RDFS) else self.schema.objects_of(name)
-        objects = frozenset(_TEXT if _is_datatype(of) else of for of in ranges)
-        return _Claim(one, self.schema.subjects_of(name), objects)
+        # No schema says all that a general property such as rdfs:seeAlso leads to; counts say
+        # what has it.
+        general = name.startswith(_RDFS)
+        ranges = () if general else self.schema.objects_of(name)
+        objects = frozenset(_TEXT if is_datatype(of) else of for of in ranges)
+        uncounted = general and not self.schema.counts_by_class
+        return _Claim(one, frozenset() if uncounted else self.schema.subjects_of(name), objects)
 
     def _contradicts(self, claims: Sequence[_Claim], one: _Claim, other: _Claim) -> bool:
-        if one is other or self._clash(one, other) is None:
+        # A resource may have two classes, and other ones at another endpoint.
+        both_types = one.statement.is_type and other.statement.is_type
+        if one is other or both_types or self._clash(one, other) is None:
             return False
         first, second = one.statement.negated, other.statement.negated
         if first == second:
@@ -182,7 +187,14 @@ class Structure:
         if isinstance(one.object, Literal) or not claim.subject or one.is_type:
             return False
         turned = replace(claim, statement=replace(one, subject=one.object, object=one.subject))
-        return not any(self._clash(turned, other) for other in claims if other is not claim)
+        others = [other for other in claims if other is not claim]
+        # What leads to texts alone has no other way; and another statement must ask for it.
+        known = dict(end for other in others for end in other.ends())
+        return (
+            not all(map(is_datatype, self.schema.objects_of(str(one.predicate)) or ("",)))
+            and any(term in known for term, _ in turned.ends())
+            and not any(self._clash(turned, other) for other in others)
+        )
 
     def _contradiction(self, claim: _Claim, claims: Sequence[_Claim], other: _Claim) -> Finding:
         one = claim.statement
@@ -197,7 +209,9 @@ class Structure:
             because = f"a {self.show(other.statement.object)}"
         fields["because"] = because
         if self._clash(claim, other) == one.subject:
-            code, what = "wrong-subject", f"{subject} cannot have {name}, since it has {because}"
+            is_or_has = "is" if other.statement.is_type else "has"
+            what = f"no {name} is known of {subject}, which {is_or_has} {because}"
+            code = "wrong-subject"
             of = self._named(claim.subject)
             hint = f"{name} is a property of {of}: take the step that leads there"
         else:
@@ -254,7 +268,7 @@ class Structure:
         for (start, first), (end, second) in product(starts.items(), ends.items()):
             for name, term in sorted(self.schema.properties.items()):
                 there = self.schema.objects_of(name) & second
-                leads = bool(set(term.domain) & first) and not all(map(_is_datatype, there))
+                leads = bool(set(term.domain) & first) and not all(map(is_datatype, there))
                 if leads and not name.startswith(_GENERAL):
                     yield f"{self.show(start)} {self.short(name)} {self.show(end)}"
 
@@ -296,7 +310,8 @@ def _has(schema: Schema, role: str, name: str) -> bool:
     return term is not None and term.in_data
 
 
-def _is_datatype(name: str) -> bool:
+def is_datatype(name: str) -> bool:
+    """Return whether an IRI names a datatype."""
     return name.startswith(STANDARD_PREFIXES["xsd"]) or name.endswith(("#Literal", "#langString"))
 
 

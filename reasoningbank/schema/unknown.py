@@ -41,20 +41,11 @@ def find_unknown(
 ) -> tuple[frozenset[str], list[Finding]]:
     """Return the classes and properties of a query that do not exist, and findings on them."""
     schema = look.schema
-    wrong = wrong_prefixes(prepared, look.namespaces)
-    findings = [
-        Finding(
-            "wrong-prefix",
-            f"PREFIX {p.prefix}: <{p.declared}> is wrong here, {p.prefix}: is <{p.known}>",
-            hint="leave that line out",
-            fields=p._asdict(),
-        )
-        for p in wrong
-    ]
+    findings = wrong_prefixes(prepared.original or prepared.text, look.namespaces)
 
     def meant(name: str) -> str:
-        bases = (p.known + name[len(p.declared) :] for p in wrong if name.startswith(p.declared))
-        return next(bases, name)
+        spaces = ((one.fields["declared"], one.fields["known"]) for one in findings)
+        return next((to + name[len(of) :] for of, to in spaces if name.startswith(of)), name)
 
     used = [u for u in used_names(query) if u.role != "resource" and u.iri not in skip]
     unknown = [u for u in _missing(used, look) if u.iri != RDF_TYPE]
@@ -111,7 +102,9 @@ def _resources(unknown: Sequence[UsedName], look: Lookups) -> dict[str, Finding]
     found: dict[str, Finding] = {}
     for name in asked:
         fields = name.fields()
-        if name.iri in kinds:
+        if (classified := look.classified(name.written, name.pattern.subject)) is not None:
+            found[name.iri] = classified
+        elif name.iri in kinds:
             kind = look.show(kinds[name.iri])
             what = f"{name.written} is not a class but a {kind}"
             hint = f"write it in place of {name.pattern.subject}"

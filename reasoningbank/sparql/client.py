@@ -43,6 +43,7 @@ from reasoningbank.sparql.results import (
     Result,
     TableResult,
 )
+from reasoningbank.sparql.terms import short
 from reasoningbank.spill import Spool
 
 TSV = "text/tab-separated-values"
@@ -134,10 +135,7 @@ class SPARQLClient:
         One row more than wanted is requested, so that `truncated` is exact: if a prepared query's
         LIMIT was added or lowered, the rows beyond it count as cut off.
 
-        Args:
-            query: A query text, prepared here, or a prepared query.
-            timeout_s: Seconds for one try; the endpoint's setting by default.
-            max_rows: Most rows or triples; the endpoint's setting by default.
+        The endpoint's settings apply where `timeout_s` (of one try) or `max_rows` are None.
 
         Raises:
             QueryError: If the query is wrong or refused by the engine.
@@ -155,7 +153,7 @@ class SPARQLClient:
         if self.config.cache is None or is_loopback(self.config.address):
             return self._ask(prepared, rows, timeout, began)
         cache = AnswerCache.shared(self.config.cache)
-        bounds = (rows, self.config.max_bytes, self.config.headers)
+        bounds = (rows, self.config.max_bytes, sorted(self.config.headers.items()))
         key = cache.key_of(self.config.address, prepared.text, prepared.form, *bounds)
         kept = cache.get(key, max_age_s=self.config.cache_age_s, source=self.config.source)
         if kept is not None:
@@ -167,15 +165,7 @@ class SPARQLClient:
         return result
 
     def fetch(self, path: str, accept: str, *, timeout_s: float | None = None) -> Reply:
-        """GET a document of the endpoint's own origin, e.g. its service description.
-
-        Args:
-            path: Address, or path relative to the endpoint's address.
-            accept: The Accept header.
-            timeout_s: Seconds for one try; the endpoint's setting by default.
-
-        Returns:
-            The reply, whatever its status.
+        """GET a document of the endpoint's own origin; the reply may have any status.
 
         Raises:
             UsageError: If the address is of another origin.
@@ -211,7 +201,12 @@ class SPARQLClient:
         except Broken as error:
             raise _broken_answer(self.config, prepared, str(error)) from None
         except Unfaithful as error:
-            raise _unreadable(self.config, str(error)) from None
+            raise EndpointError(
+                f"the answer cannot be read: {error}",
+                where=self.config.address,
+                hint="check that this is a SPARQL endpoint",
+                code="unreadable",
+            ) from None
         return replace(found, seconds=time.monotonic() - began, source=self.config.source)
 
     def _boolean(self, prepared: PreparedQuery, timeout: float) -> BooleanResult:
@@ -242,7 +237,10 @@ class SPARQLClient:
             most = min(rows, _MOST_SORTED)
             result = self._table(prepared.limited(most), most, timeout)
             return replace(result, truncated=result.truncated or result.n_rows >= most)
-        cut = _cut_by_engine(reply, result.n_rows, prepared.limit)
+        # Virtuoso sends its own limit with every result that reaches it, also if LIMIT is the same.
+        engine_most, asked = reply.headers.get("X-SPARQL-MaxRows") or "", prepared.limit
+        cut = engine_most.isdigit() and result.n_rows >= int(engine_most)
+        cut = _is_partial(reply) or (cut and (asked is None or asked > result.n_rows))
         return replace(result, truncated=result.truncated or cut)
 
     def _read_table(
@@ -282,8 +280,14 @@ class SPARQLClient:
         sink_for: Callable[[Message], Sink | None] = lambda _: None,
     ) -> Reply:
         def checked(headers: Message) -> Sink | None:
-            if problem := _compressed(self.config, headers):
-                raise problem
+            coding = (headers.get("Content-Encoding") or "identity").strip().lower()
+            if coding not in ("", "identity"):
+                raise EndpointError(
+                    f"the answer is compressed ({coding[:40]}), which was not asked for",
+                    where=self.config.address,
+                    hint="switch compression off there, or ask the operator to do so",
+                    code="compressed",
+                )
             return sink_for(headers)
 
         wrapper = SPARQLWrapper(self.config.address, agent=self.config.user_agent)
@@ -304,7 +308,12 @@ class SPARQLClient:
         if not 200 <= reply.status < 300:
             raise _refusal(self.config, prepared, reply)
         if reply.is_html:
-            raise _page_instead(self.config, reply)
+            raise EndpointError(
+                f"a web page came instead of results: {reply.message}",
+                where=self.config.address,
+                hint="check the endpoint's address; it may be down for maintenance",
+                code="web-page",
+            )
         return reply
 
     def _exchange(
@@ -378,7 +387,7 @@ def _broken_answer(config: EndpointConfig, query: PreparedQuery, message: str) -
     """Return the error for an answer that the engine broke off with a message."""
     for public, real in config.aliases.items():
         message = message.replace(real, public)
-    message = _brief(message)
+    message = short(message, MESSAGE_CHARS)
     if _is_timeout(message):
         return _timed_out(config, f"the engine says: {message}")
     what = "the query failed during its evaluation"
@@ -389,31 +398,9 @@ def _broken_answer(config: EndpointConfig, query: PreparedQuery, message: str) -
     return _rejected(config, what, hint, "query-failed", message)
 
 
-def _compressed(config: EndpointConfig, headers: Message) -> EndpointError | None:
-    """Return the error for a compressed body, which no request asks for."""
-    coding = (headers.get("Content-Encoding") or "identity").strip().lower()
-    if coding in ("", "identity"):
-        return None
-    return EndpointError(
-        f"the answer is compressed ({coding[:40]}), which was not asked for",
-        where=config.address,
-        hint="switch compression off there, or ask the operator to do so",
-        code="compressed",
-    )
-
-
 def _is_partial(reply: Reply) -> bool:
     """Return whether an engine marks its answer as unfinished for lack of time (Virtuoso)."""
     return reply.status == 206 or "X-SQL-State" in reply.headers
-
-
-def _cut_by_engine(reply: Reply, n_rows: int, asked: int | None) -> bool:
-    """Return whether an engine's own limits cut a result short, as Virtuoso marks it."""
-    if _is_partial(reply):
-        return True
-    # Sent with every result that reaches it, also if the LIMIT is the same number.
-    most = reply.headers.get("X-SPARQL-MaxRows") or ""
-    return most.isdigit() and n_rows >= int(most) and (asked is None or asked > n_rows)
 
 
 def _is_timeout(message: str) -> bool:
@@ -425,7 +412,7 @@ def _refusal(
     config: EndpointConfig, query: PreparedQuery, reply: Reply
 ) -> QueryError | EndpointError:
     """Return the error for a response whose status is not 2xx, after any retries."""
-    message = reply.message if reply.is_html else _brief(_ECHO.sub("", reply.message))
+    message = reply.message if reply.is_html else short(_ECHO.sub("", reply.message), MESSAGE_CHARS)
     status, is_500 = reply.status, reply.status == 500 and not reply.is_html
     rejects = "the endpoint rejects the query"
     if status == 400:
@@ -450,28 +437,3 @@ def _refusal(
         hint = f"it redirects to {to}; if that is right, make it the endpoint's address"
     what = f"HTTP {status}" + (f": {message}" if message else "")
     return EndpointError(what, where=config.address, hint=hint, code="http-status", status=status)
-
-
-def _page_instead(config: EndpointConfig, reply: Reply) -> EndpointError:
-    """Return the error for a web page that came with status 200."""
-    return EndpointError(
-        f"a web page came instead of results: {reply.message}",
-        where=config.address,
-        hint="check the endpoint's address; it may be down for maintenance",
-        code="web-page",
-    )
-
-
-def _unreadable(config: EndpointConfig, detail: str) -> EndpointError:
-    """Return the error for an answer that is not the format it claims to be."""
-    return EndpointError(
-        f"the answer cannot be read: {detail}",
-        where=config.address,
-        hint="check that this is a SPARQL endpoint",
-        code="unreadable",
-    )
-
-
-def _brief(text: str) -> str:
-    text = " ".join(text.split())
-    return text if len(text) <= MESSAGE_CHARS else text[:MESSAGE_CHARS] + "…"

@@ -94,101 +94,80 @@ class ClassPartition:
 
 @dataclass(frozen=True)
 class VoidDataset:
-    """One void:Dataset with its statistics; counts are None if unknown.
+    """One void:Dataset with its statistics; counts are None if unknown."""
 
-    Attributes:
-        iri: IRI or blank node label of the dataset.
-        title: Its dcterms:title.
-        graph: The named graph that holds it, if the description names it.
-        triples: void:triples.
-        entities: void:entities.
-        classes: Class partitions, the largest first.
-        properties: Property partitions, the most used first.
-    """
-
+    #: IRI or blank node label of the dataset.
     iri: str
     title: str = ""
+    #: The named graph that holds it, if the description names it.
     graph: str = ""
     triples: int | None = None
     entities: int | None = None
+    #: The largest first.
     classes: tuple[ClassPartition, ...] = ()
+    #: The most used first.
     properties: tuple[PropertyPartition, ...] = ()
 
 
 @dataclass(frozen=True)
-class ServiceDescription:
-    """The service description of an endpoint.
+class Description:
+    """What an endpoint says about itself.
 
     Attributes:
         endpoint: Public address of the endpoint.
         source: Name of the endpoint.
-        offered: Whether the endpoint offers one; all else is empty if not.
-        languages: Supported query languages, by IRI.
-        features: sd:feature IRIs.
-        result_formats: Format IRIs.
-        functions: IRIs of extension functions and aggregates.
-        entailment: Default entailment regime IRI.
-        named_graphs: The named graphs it lists.
-        triples: All its triples.
+        offered: Whether it offers a description; all else is empty if not.
+        named_graphs: The named graphs listed, with their sizes.
+        triples: The description as RDF.
         notes: Why something is missing.
     """
 
     endpoint: str
     source: str
     offered: bool
-    languages: tuple[str, ...] = ()
-    features: tuple[str, ...] = ()
-    result_formats: tuple[str, ...] = ()
-    functions: tuple[str, ...] = ()
-    entailment: str = ""
-    named_graphs: tuple[NamedGraph, ...] = ()
-    triples: tuple[Triple, ...] = field(default=(), repr=False)
-    notes: tuple[str, ...] = ()
+    named_graphs: tuple[NamedGraph, ...] = field(default=(), kw_only=True)
+    triples: tuple[Triple, ...] = field(default=(), repr=False, kw_only=True)
+    notes: tuple[str, ...] = field(default=(), kw_only=True)
 
 
 @dataclass(frozen=True)
-class VoidDescription:
+class ServiceDescription(Description):
+    """The service description of an endpoint; everything is named by its IRI."""
+
+    languages: tuple[str, ...] = ()
+    features: tuple[str, ...] = ()
+    result_formats: tuple[str, ...] = ()
+    #: Extension functions and aggregates.
+    functions: tuple[str, ...] = ()
+    entailment: str = ""
+
+
+@dataclass(frozen=True)
+class VoidDescription(Description):
     """The VoID statistics of an endpoint.
 
     Attributes:
-        endpoint: Public address of the endpoint.
-        source: Name of the endpoint.
-        offered: Whether there are any.
         origin: ``store``, ``well-known``, ``service description``, or empty.
         datasets: The datasets described, the largest first.
-        named_graphs: Named graphs with their sizes.
-        triples: The statistics as RDF.
         truncated: Whether the description was longer than the part read.
-        notes: Why something is missing.
     """
 
-    endpoint: str
-    source: str
-    offered: bool
     origin: str = ""
     datasets: tuple[VoidDataset, ...] = ()
-    named_graphs: tuple[NamedGraph, ...] = ()
-    triples: tuple[Triple, ...] = field(default=(), repr=False)
     truncated: bool = False
-    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Discovery:
-    """The descriptions of an endpoint: of the engine by itself, of the data by the store.
-
-    Attributes:
-        service: The service description.
-        void: The statistics.
-        named_graphs: Named graphs in either description, the largest first.
-        graphs_via: Their origin: ``description``, ``sample of N triples``, or empty.
-        notes: Which steps failed, and why.
-    """
+    """The descriptions of an endpoint: of the engine by itself, of the data by the store."""
 
     service: ServiceDescription
     void: VoidDescription
+    #: Named graphs in either description, the largest first.
     named_graphs: tuple[NamedGraph, ...]
+    #: Their origin: ``description``, ``sample of N triples``, or empty.
     graphs_via: str = ""
+    #: Which steps failed, and why.
     notes: tuple[str, ...] = ()
 
     @property
@@ -237,10 +216,6 @@ def discover(client: SPARQLClient) -> Discovery:
 def service_description(client: SPARQLClient, steps: _Steps | None = None) -> ServiceDescription:
     """Read the service description at the endpoint's bare address.
 
-    Args:
-        client: The endpoint.
-        steps: The time left, if this is one step of several.
-
     Raises:
         EndpointError: If the endpoint cannot be reached. A missing description is not an error.
 
@@ -265,12 +240,8 @@ def void_description(
 ) -> VoidDescription:
     """Read VoID statistics from the service description, the store, or the well-known location.
 
-    The first with counts of classes or properties is used, else the first with any count.
-
-    Args:
-        client: The endpoint.
-        service: Its service description, if known; it needs no further request.
-        steps: The time left, if this is one step of several.
+    The first with counts of classes or properties is used, else the first with any count. A
+    `service` description that is known needs no further request.
 
     Raises:
         EndpointError: If the endpoint cannot be reached. Missing statistics are not an error.
@@ -314,18 +285,16 @@ class _Steps:
 
     def __init__(self, client: SPARQLClient) -> None:
         self._client = client
-        self._step_s = min(client.config.timeout_s, STEP_S)
         self._total_s = TOTAL_S
         self._end = time.monotonic() + TOTAL_S
 
     def _next_s(self) -> float:
         """Return the seconds of the next step; raise `EndpointError` if the time is up."""
+        config = self._client.config
         if time.monotonic() >= self._end:
-            raise EndpointError(
-                f"not asked: the endpoint took more than {self._total_s:g} s already",
-                where=self._client.config.address,
-            )
-        return self._step_s
+            what = f"not asked: the endpoint took more than {self._total_s:g} s already"
+            raise EndpointError(what, where=config.address)
+        return min(config.timeout_s, STEP_S)
 
     def document(self, path: str) -> tuple[list[Triple], str]:
         """Return the triples of a document of the endpoint, and the reason if there are none."""
@@ -340,11 +309,9 @@ class _Steps:
 
     def names(self, pattern: str) -> tuple[str, ...]:
         """Return the named graphs of a bounded number of matches."""
+        some = f"SELECT ?g WHERE {{ {pattern} }} LIMIT {SAMPLE}"
         result = self._ask(
-            f"{_HEAD}SELECT DISTINCT ?g WHERE {{\n"
-            f"  {{ SELECT ?g WHERE {{ {pattern} }} LIMIT {SAMPLE} }}\n"
-            f"}} LIMIT {MOST_NAMES}",
-            MOST_NAMES,
+            f"{_HEAD}SELECT DISTINCT ?g WHERE {{ {{ {some} }} }} LIMIT {MOST_NAMES}", MOST_NAMES
         )
         assert isinstance(result, TableResult), "a SELECT yields a table"
         return tuple(sorted(g.value for (g,) in result.rows() if isinstance(g, NamedNode)))
@@ -435,12 +402,9 @@ class _Graph:
     def iris(self, subject: Term, *predicates: str) -> set[str]:
         return {t.value for t in self.all(subject, *predicates) if isinstance(t, NamedNode)}
 
-    def counts(self, subject: Term, *predicates: str) -> list[int]:
-        found = (t.value.strip() for t in self.all(subject, *predicates) if isinstance(t, Literal))
-        return [int(text) for text in found if text.isdigit()]
-
     def count(self, subject: Term, *predicates: str) -> int | None:
-        return next(iter(self.counts(subject, *predicates)), None)
+        found = (t.value.strip() for t in self.all(subject, *predicates) if isinstance(t, Literal))
+        return next((int(text) for text in found if text.isdigit()), None)
 
 
 def _read_service(triples: Iterable[Triple], client: SPARQLClient, note: str) -> ServiceDescription:
@@ -477,8 +441,8 @@ def _named_graphs(graph: _Graph) -> tuple[NamedGraph, ...]:
     for node in graph.subjects:
         for name in graph.iris(node, _SD + "name"):
             described = (node, *graph.all(node, _SD + "graph"))
-            known = [n for one in described for n in graph.counts(one, _VOID + "triples")[:1]]
-            sizes[name] = max(known) if known else sizes.get(name)
+            known = [graph.count(one, _VOID + "triples") for one in described]
+            sizes[name] = max((n for n in known if n is not None), default=sizes.get(name))
     return _by_size(sizes)
 
 
@@ -508,12 +472,9 @@ def read_void(triples: Iterable[Triple]) -> tuple[VoidDataset, ...]:
 
 def _dataset(graph: _Graph, node: Term, name: str) -> VoidDataset:
     titles = graph.all(node, STANDARD_PREFIXES["dcterms"] + "title")
+    numbers = (_VOID + "entities", _VOID + "triples")
     classes = [
-        ClassPartition(
-            class_,
-            graph.count(part, _VOID + "entities", _VOID + "triples"),
-            _properties(graph, part),
-        )
+        ClassPartition(class_, graph.count(part, *numbers), _properties(graph, part))
         for part in graph.all(node, _VOID + "classPartition")
         for class_ in graph.iris(part, _VOID + "class")
     ]

@@ -81,9 +81,8 @@ class EndpointConfig:
         aliases: Public address → real address, for SERVICE clauses.
         federated: The endpoints it federates with, as they are queried directly.
         services: Addresses that SERVICE may name besides the aliases and the endpoint itself.
-            None allows any on a remote endpoint, which resolves them itself, and no other on
-            loopback, where the harness's own server would send the requests. A run always sets
-            it: an agent must not make a public server send data anywhere.
+            None allows any on a remote endpoint, and no other on loopback. A run always sets it:
+            an agent must not make a public server send data anywhere.
         max_rows: Most rows, or triples, of one result.
         max_bytes: Most bytes read of one response.
         timeout_s: Seconds of one request, as a whole.

@@ -19,7 +19,7 @@ from reasoningbank.errors import QueryError
 from reasoningbank.sparql.client import SPARQLClient
 from reasoningbank.sparql.endpoint import EndpointConfig
 from reasoningbank.sparql.results import TableResult
-from reasoningbank.sparql.terms import Term, compact
+from reasoningbank.sparql.terms import Term, written
 
 logger = logging.getLogger(__name__)
 
@@ -152,7 +152,7 @@ class EntityLinker:
             if isinstance(x, NamedNode) and x.value in spelled:
                 classes.setdefault(x, []).extend([of.value] if isinstance(of, NamedNode) else [])
         return [
-            EntityMention(spelled[x.value], str(compact(x, self._namespaces)), tuple(of))
+            EntityMention(spelled[x.value], written(x, self._namespaces), tuple(of))
             for x, of in classes.items()
         ]
 
@@ -177,7 +177,7 @@ class EntityLinker:
                 continue
             if name.value in spelled and (p.value in self._labels or _NAMING.search(p.value)):
                 resources = named.setdefault(spelled[name.value], {})
-                classes = resources.setdefault(str(compact(one, self._namespaces)), {})
+                classes = resources.setdefault(written(one, self._namespaces), {})
                 classes |= {of.value: None} if isinstance(of, NamedNode) else {}
         return [
             EntityMention(

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
-from reasoningbank.sparql.tokens import Token, closing, tokenize
+from reasoningbank.sparql.tokens import Token, closing, iter_tokens, tokenize
 
 _START = re.compile(r"\b(?:PREFIX|BASE|SELECT|ASK|CONSTRUCT|DESCRIBE)\b", re.IGNORECASE)
 _FORMS = ("SELECT", "ASK", "CONSTRUCT", "DESCRIBE")
@@ -14,8 +14,6 @@ _MODIFIERS = ("GROUP", "BY", "HAVING", "ORDER", "ASC", "DESC", "LIMIT", "OFFSET"
 #: Most tokens of a prologue and a head, and most characters of a query.
 _HEAD_TOKENS = 400
 _MOST_CHARS = 40_000
-#: Characters that mostly suffice to tell prose that says "select" from a query.
-_NEAR_CHARS = 300
 
 
 @lru_cache(maxsize=4096)
@@ -37,14 +35,10 @@ def queries_in(text: str) -> tuple[str, ...]:
 
 def _query_at(text: str) -> str:
     """Return the query at the beginning of a text; empty if there is none."""
-    # The last token of a window may be cut.
-    near = [token for token in tokenize(text[:_NEAR_CHARS]) if token.end < _NEAR_CHARS - 80]
-    if _head(near, complete=False) == -1:
-        return ""
-    tokens = tokenize(text[:_MOST_CHARS])
-    at = _head(tokens)
+    at = _head(iter_tokens(text[:_MOST_CHARS]))
     if at < 0:
         return ""
+    tokens = tokenize(text[:_MOST_CHARS])
     depth = 0
     end = tokens[at - 1].end
     while at < len(tokens):
@@ -60,27 +54,28 @@ def _query_at(text: str) -> str:
     return text[: _modified(tokens, at, end)]
 
 
-def _head(tokens: Sequence[Token], *, complete: bool = True) -> int:
+def _head(tokens: Iterable[Token]) -> int:
     """Return the index of the first group, or of the end of a DESCRIBE; -1 if it is no query."""
     described = False
-    forms = 0
-    for at, token in enumerate(tokens[:_HEAD_TOKENS]):
+    forms = at = 0
+    before: Token | None = None
+    for at, token in enumerate(tokens, 1):
         if token.is_word(*_FORMS):
             forms += 1
             described = token.is_word("DESCRIBE")
             if forms > 1:
                 return -1
-            if described and not complete:
-                return at
         elif token.text == "{":
-            return at if forms else -1
+            return at - 1 if forms else -1
         elif described and token.kind not in ("iri", "name", "variable", "punct"):
-            return at if token.is_word("WHERE", "FROM") or tokens[at - 1].kind != "word" else -1
-        elif token.kind == "other" or token.text in ("}", ";"):
-            return -1
-    if not complete or (described and len(tokens) < _HEAD_TOKENS):
-        return len(tokens)
-    return -1
+            whole = before is not None and before.kind != "word"
+            return at - 1 if whole or token.is_word("WHERE", "FROM") else -1
+        else:
+            stray = before is not None and before.is_word("PREFIX") and token.kind != "name"
+            if stray or token.kind == "other" or token.text in ("}", ";") or at == _HEAD_TOKENS:
+                return -1
+        before = token
+    return at if described else -1
 
 
 def _modified(tokens: Sequence[Token], at: int, end: int) -> int:

@@ -16,7 +16,7 @@ import functools
 import logging
 import re
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -32,6 +32,9 @@ from reasoningbank.sparql.terms import STANDARD_PREFIXES, unescape
 from reasoningbank.sparql.tokens import Edit, apply_edits, closing, origin, position
 from reasoningbank.sparql.tree import Form, Limit, QueryTree, outline
 
+#: rdflib takes about a second for as many; longer queries are parsed by Oxigraph alone.
+MOST_TOKENS = 5_000
+
 
 @dataclass(frozen=True)
 class PreparedQuery:
@@ -39,17 +42,14 @@ class PreparedQuery:
 
     Attributes:
         text: The query as sent: the author's text with prefixes, addresses and LIMIT adjusted.
-        form: The query form.
         variables: The columns of a SELECT in order; empty if they cannot be determined.
         services: Addresses of the SERVICE clauses as sent, ``?name`` for a variable one.
         limit: The LIMIT of the outermost level as sent; None if there is none.
         limit_changed: Whether that LIMIT was added or lowered.
-        changes: What was changed apart from LIMIT, for people.
-        limit_note: What was changed about LIMIT.
-        parsed: rdflib's query (prologue and algebra), shared and not to be changed; None if rdflib
-            cannot parse it but Oxigraph can.
-        original: The author's text.
-        edits: The edits that turn `original` into `text`.
+        limit_note: What was changed about LIMIT, for people.
+        parsed: rdflib's query (prologue and algebra), shared and not to be changed; None if only
+            Oxigraph can parse it, or it has more than 5,000 tokens.
+        original: The author's text, which `edits` turn into `text`.
     """
 
     text: str
@@ -58,16 +58,10 @@ class PreparedQuery:
     services: tuple[str, ...] = ()
     limit: int | None = None
     limit_changed: bool = False
-    changes: tuple[str, ...] = ()
     limit_note: str = ""
     parsed: Query | None = field(default=None, compare=False, repr=False)
     original: str = field(default="", repr=False)
     edits: tuple[Edit, ...] = field(default=(), repr=False)
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """All changes, for people."""
-        return (*self.changes, self.limit_note) if self.limit_note else self.changes
 
     def limited(self, limit: int) -> PreparedQuery:
         """Return the same query with a LIMIT of at most `limit` on its outermost level.
@@ -155,8 +149,8 @@ def prepare(
 
     Examples:
         >>> q = prepare("SELECT ?c (COUNT(*) AS ?n) { ?s a ?c } GROUP BY ?c", limit=10)
-        >>> q.form, q.variables, q.limit, q.notes
-        ('SELECT', ('c', 'n'), 10, ('LIMIT 10 added',))
+        >>> q.form, q.variables, q.limit, q.limit_note
+        ('SELECT', ('c', 'n'), 10, 'LIMIT 10 added')
         >>> prepare("SELECT * { ?s rdfs:label ?o")
         Traceback (most recent call last):
         ...
@@ -165,26 +159,21 @@ def prepare(
     refuse_unreadable(query)
     shape = outline(query)
     edits: list[Edit] = []
-    notes: list[str] = []
-
     missing = _missing_prefixes(query, shape, prefixes)
     if missing:
         head = "".join(f"PREFIX {name}: <{space}>\n" for name, space in missing.items())
         edits.append(Edit(shape.prefix_at, shape.prefix_at, head))
-        notes.append("PREFIX added: " + ", ".join(f"{name}:" for name in missing))
     namespaces = {**missing, **shape.declared}
-    targets = _service_edits(query, shape, namespaces, aliases or {}, services, edits, notes)
+    allowed = None if services is None else tuple(services)
+    targets = tuple(_service_edits(query, shape, namespaces, aliases or {}, allowed, edits))
     edits += _dotted_names(shape, namespaces)
-
-    text = apply_edits(query, edits)
     parsed = _parse(query, shape, edits)
     prepared = PreparedQuery(
-        text=text,
+        text=apply_edits(query, edits),
         form=shape.form,
         variables=_variables(shape, parsed),
         services=targets,
         limit=shape.limit.value,
-        changes=tuple(notes),
         parsed=parsed,
         original=query,
         edits=tuple(edits),
@@ -219,12 +208,10 @@ def _service_edits(
     shape: QueryTree,
     namespaces: Mapping[str, str],
     aliases: Mapping[str, str],
-    allowed: Iterable[str] | None,
+    allowed: Collection[str] | None,
     edits: list[Edit],
-    notes: list[str],
-) -> tuple[str, ...]:
-    allowed = None if allowed is None else tuple(allowed)
-    targets: list[str] = []
+) -> Iterator[str]:
+    """Yield the address of each SERVICE as sent; add the edits that put it there."""
     for token in shape.service_targets:
         if token.kind == "variable":
             if allowed is not None:
@@ -235,14 +222,12 @@ def _service_edits(
                     hint="write the address of the endpoint itself",
                     code="service-refused",
                 )
-            targets.append(f"?{token.text[1:]}")
+            yield f"?{token.text[1:]}"
             continue
-        address = _address(token.text, namespaces)
+        address = _full_name(token.text, namespaces)
         real = next((to for name, to in aliases.items() if same_address(name, address)), None)
         if real is not None:
             edits.append(Edit(token.start, token.end, f"<{real}>"))
-            # Ports differ from run to run, and nobody needs to know them.
-            notes.append(f"SERVICE <{address}> is answered by its local copy")
             address = real
         elif allowed is not None and not any(same_address(a, address) for a in allowed):
             public = {*aliases, *allowed} - set(aliases.values())
@@ -255,11 +240,10 @@ def _service_edits(
                 code="service-refused",
                 address=address,
             )
-        targets.append(address)
-    return tuple(targets)
+        yield address
 
 
-def _address(text: str, namespaces: Mapping[str, str]) -> str:
+def _full_name(text: str, namespaces: Mapping[str, str]) -> str:
     if text.startswith("<"):
         return text[1:-1]
     prefix, _, local = text.partition(":")
@@ -269,18 +253,19 @@ def _address(text: str, namespaces: Mapping[str, str]) -> str:
 def _dotted_names(shape: QueryTree, namespaces: Mapping[str, str]) -> list[Edit]:
     # Oxigraph 0.5 rejects local names with two or more dots (`ec:1.1.1.1`), which the grammar
     # allows. Every engine reads full IRIs, but not escaped dots.
-    edits = []
-    for token in shape.body:
-        prefix, _, local = token.text.partition(":")
-        if token.kind == "name" and len(re.findall(r"(?<!\\)\.", local)) > 1:
-            edits.append(Edit(token.start, token.end, f"<{namespaces[prefix]}{unescape(local)}>"))
-    return edits
+    return [
+        Edit(token.start, token.end, f"<{_full_name(token.text, namespaces)}>")
+        for token in shape.body
+        if token.kind == "name" and len(re.findall(r"(?<!\\)\.", token.text.partition(":")[2])) > 1
+    ]
 
 
 def _parse(query: str, shape: QueryTree, edits: list[Edit]) -> Query | None:
     text = apply_edits(query, edits)
+    complaint = ""
     try:
-        return parse_once(text)
+        if len(shape.body) <= MOST_TOKENS:
+            return parse_once(text)
     except RecursionError:
         complaint = "the query is nested too deeply"
         # rdflib never ends on a SERVICE inside a SERVICE, however short.
@@ -288,7 +273,7 @@ def _parse(query: str, shape: QueryTree, edits: list[Edit]) -> Query | None:
             raise QueryError(complaint, hint="simplify it", code="too-complex") from None
     except Exception as error:  # rdflib raises bare Exceptions besides pyparsing's own
         complaint = f"{error}"
-    # Covers rdflib's gaps: RDF 1.2, LATERAL, engine extensions.
+    # Covers rdflib's gaps: RDF 1.2, LATERAL, engine extensions, long lists.
     found = complaint_of(shape, edits)
     if found is not None:
         said = complaint if found.offset is None else found.message
@@ -320,16 +305,14 @@ def parse_algebra(text: str) -> Query:
         return translateQuery(parseQuery(text))
 
 
+#: The same, cached: callers must not change the result.
+parse_once = functools.lru_cache(maxsize=256)(parse_algebra)
+
+
 def parse_update(text: str) -> None:
     """Parse an update with rdflib, which raises if it is not one; thread-safe."""
     with _lock:
         translateUpdate(parseUpdate(text))
-
-
-@functools.lru_cache(maxsize=256)
-def parse_once(text: str) -> Query:
-    """Return the cached result of `parse_algebra`, which callers must not change."""
-    return parse_algebra(text)
 
 
 #: An operation that fails: nothing is loaded from there, so an update ends here.

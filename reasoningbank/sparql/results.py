@@ -8,15 +8,15 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Self, cast
+from typing import Any, cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyoxigraph import BlankNode, NamedNode, QueryResultsFormat, Triple, parse_query_results
+from pyoxigraph import QueryResultsFormat, Triple, parse_query_results
 
 from reasoningbank.cache import DiskCache
 from reasoningbank.sparql.terms import LONG, Term, full, read_term
@@ -33,12 +33,6 @@ class _Rows:
     seconds: float = 0.0
     source: str = ""
     n_chars: int | None = field(default=None, repr=False, compare=False)
-
-    @classmethod
-    def _of_texts(
-        cls, names: Sequence[str], rows: Sequence[Sequence[str | None]], **about: Any
-    ) -> Self:
-        return cls(columns(names, rows), len(rows), **about)
 
     @property
     def variables(self) -> tuple[str, ...]:
@@ -63,7 +57,6 @@ class TableResult(_Rows):
     Attributes:
         table: One string column per variable; cells are terms as SPARQL TSV writes them, null
             is unbound. Without columns Arrow counts no rows: see `n_rows`.
-        n_rows: Number of rows.
         truncated: Whether the endpoint had more rows than were read.
         seconds: Wall time of the request, retries included.
         source: Name of the endpoint.
@@ -81,7 +74,7 @@ class TableResult(_Rows):
     ) -> TableResult:
         """Build a result from terms; `about` sets `truncated`, `seconds` and `source`."""
         texts = [[None if term is None else full(term) for term in row] for row in rows]
-        return cls._of_texts(variables, texts, **about)
+        return cls(columns(variables, texts), len(texts), **about)
 
 
 @dataclass(frozen=True)
@@ -101,11 +94,11 @@ class GraphResult(_Rows):
             1
         """
         texts = [[full(part) for part in triple] for triple in dict.fromkeys(triples)]
-        return cls._of_texts(GRAPH_COLUMNS, texts, **about)
+        return cls(columns(GRAPH_COLUMNS, texts), len(texts), **about)
 
     def triples(self, start: int = 0, stop: int | None = None) -> list[Triple]:
         """Decode the triples `start` to `stop`, as a slice does; all by default."""
-        return [_triple(*row) for row in self.rows(start, stop)]
+        return [Triple(*cast("Any", row)) for row in self.rows(start, stop)]
 
 
 @dataclass(frozen=True)
@@ -157,14 +150,6 @@ def decode(table: Any, n_rows: int) -> list[tuple[Term | None, ...]]:
     ]
 
 
-def _triple(*parts: Term | None) -> Triple:
-    subject, predicate, object_ = parts
-    assert isinstance(subject, NamedNode | BlankNode), "a subject is an IRI or a blank node"
-    assert isinstance(predicate, NamedNode), "a predicate is an IRI"
-    assert object_ is not None, "no part of a triple is unbound"
-    return Triple(subject, predicate, object_)
-
-
 class AnswerCache:
     """Results by endpoint, query and bounds; equal content is stored once."""
 
@@ -211,14 +196,6 @@ class AnswerCache:
         self._disk.put({key: json.dumps(head).encode(), **({} if known else {content: body})})
 
     @staticmethod
-    def key_of(
-        address: str,
-        query: str,
-        form: str,
-        rows: int,
-        max_bytes: int,
-        headers: Mapping[str, str] | None = None,
-    ) -> str:
-        """Return the key of a query as sent, with the bounds of its result."""
-        text = json.dumps([address, query, form, rows, max_bytes, sorted((headers or {}).items())])
-        return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+    def key_of(*parts: Any) -> str:
+        """Return the key of a query as sent, with its address, headers and bounds."""
+        return hashlib.sha256(json.dumps(parts).encode("utf-8", "surrogatepass")).hexdigest()

@@ -9,8 +9,8 @@ Requests wait meanwhile, and get 503 if that takes long. An engine that is still
 answers. A request on which the engine broke off twice is refused.
 
 PLAN is JSON: the engine's `command` without its address, the files it `loads` (each with `path` and
-`media_type` of the request), an `update` to run then if not empty, `timeout_s` of queries, and
-`start_timeout_s`. The answer is one line on standard output: `{}` once the engine has all data,
+`media_type` of the request), an `update` to run then if not empty, and `timeout_s` of queries. The
+answer is one line on standard output: `{}` once the engine has all data,
 otherwise the failure. When standard input closes, because the parent closed it, ended, or was
 killed, the engine is ended too.
 """
@@ -38,6 +38,8 @@ from pathlib import Path
 from typing import IO, Any, NoReturn, cast
 
 HOST = "127.0.0.1"
+#: Seconds the program may take to start, without loading.
+START_S = 30.0
 #: A port that was free when it was chosen may be taken a moment later.
 PORT_TRIES = 5
 POLL_S = 0.02
@@ -155,7 +157,7 @@ class Supervisor:
         self._up, self._ending, self._problem = True, False, ""
 
     async def _launch(self) -> None:
-        end = time.monotonic() + self._plan["start_timeout_s"]
+        end = time.monotonic() + START_S
         said = ""
         for _ in range(PORT_TRIES):
             await self.end()
@@ -179,11 +181,8 @@ class Supervisor:
                         return
                 said = _text(log)
             if self._running():
-                seconds = f"{self._plan['start_timeout_s']:g} s"
-                raise Failed(
-                    f"the program did not start within {seconds}: {said[:200]}",
-                    hint="try again on a less busy machine",
-                )
+                what = f"the program did not start within {START_S:g} s: {said[:200]}"
+                raise Failed(what, hint="try again on a less busy machine")
             if "in use" not in said:
                 break
         reason = next((line for line in said.splitlines() if line.strip()), "no reason")

@@ -52,9 +52,16 @@ _INTEGERS = frozenset(
     )
 )
 _REALS = frozenset(XSD + name for name in ("decimal", "double", "float"))
-# Longer lexical forms are shown as written: as numbers they would lose digits.
-_MOST_DIGITS = 17
-_INTEGER = re.compile(r"[+-]?\d+")
+_INTEGER = re.compile(r"[+-]?\d{1,300}")
+#: By datatype: the texts that a query may write without quotation marks.
+_BARE: Mapping[str, str] = {
+    XSD + "boolean": "true|false",
+    XSD + "integer": r"[+-]?\d{1,300}",
+    XSD + "decimal": r"[+-]?\d{0,300}\.\d{1,300}",
+    XSD + "double": r"[+-]?(?:\d{1,300}(?:\.\d{0,300})?|\.\d{1,300})[eE][+-]?\d{1,9}",
+}
+#: A text that alone would read as an IRI, a prefixed name, a blank node or a quoted literal.
+_LIKE_A_TERM = re.compile(r'".*|<\S*>|<<.*|_:\S+|(?:[^\W\d_][\w.-]*)?:\S*', re.DOTALL)
 _NOT_IN_IRI = re.compile(r"[\x00-\x20<>\"{}|^`\\]")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 # Narrower than the grammar: every engine reads these names without escapes, including Oxigraph,
@@ -193,11 +200,13 @@ def values(variable: str, terms: Iterable[Term]) -> str:
 def compact(
     term: Term | None, prefixes: Mapping[str, str] = STANDARD_PREFIXES, max_chars: int = 200
 ) -> str | int | float | bool | None:
-    """Return a term as an agent reads it; `full` is the lossless form.
+    r"""Return a term as an agent reads it; `full` is the lossless form.
 
-    IRIs of known namespaces become prefixed names, numbers and booleans plain values, strings
-    bare text, language-tagged strings ``"text"@tag``; text longer than `max_chars` characters is
-    cut and followed by its length. An unbound value is None.
+    IRIs of known namespaces become prefixed names, numbers and booleans plain values (a decimal
+    with many digits is rounded), strings bare text, language-tagged strings ``"text"@tag``. A
+    string that would read as another term, such as ``CHEBI:57353``, is in quotation marks.
+    Text longer than `max_chars` characters is cut and followed by its length. An unbound value is
+    None.
 
     Examples:
         >>> compact(NamedNode("http://www.w3.org/2000/01/rdf-schema#label"))
@@ -206,19 +215,47 @@ def compact(
         '<http://example.org/a>'
         >>> compact(Literal("Eiche", language="de")), compact(Literal(3)), compact(Literal(True))
         ('"Eiche"@de', 3, True)
+        >>> compact(Literal("Eiche")), compact(Literal("rdfs:label"))
+        ('Eiche', '"rdfs:label"')
         >>> compact(Literal("a" * 300), max_chars=5)
         'aaaaa… (300 characters)'
     """
     if term is None:
         return None
+    if isinstance(term, Literal) and term.datatype.value == XSD + "string":
+        if _LIKE_A_TERM.fullmatch(term.value) is None:
+            return cut(term.value, max_chars)
+    elif isinstance(term, Literal):
+        value = _plain(term)
+        if value is not None:
+            return value
+    return written(term, prefixes, max_chars)
+
+
+def written(
+    term: Term, prefixes: Mapping[str, str] = STANDARD_PREFIXES, max_chars: int = 200
+) -> str:
+    """Return a term as a query writes it, with known prefixes; long text is cut.
+
+    Examples:
+        >>> written(Literal("Eiche")), written(Literal(3)), written(Literal(True))
+        ('"Eiche"', '3', 'true')
+    """
     if isinstance(term, NamedNode):
         return _compact_iri(term.value, prefixes, max_chars)
-    if isinstance(term, Literal):
-        return _compact_literal(term, prefixes, max_chars)
     if isinstance(term, Triple):
-        inner = (compact(part, prefixes, max_chars) for part in term)
-        return f"<<( {' '.join(str(part) for part in inner)} )>>"
-    return str(term)
+        return f"<<( {' '.join(written(part, prefixes, max_chars) for part in term)} )>>"
+    if isinstance(term, BlankNode):
+        return str(term)
+    datatype = term.datatype.value
+    if (bare := _BARE.get(datatype)) and re.fullmatch(bare, term.value):
+        return term.value
+    text = str(Literal(cut(term.value, max_chars)))
+    if term.language is not None:
+        return f"{text}@{term.language}{f'--{term.direction}' if term.direction else ''}"
+    if datatype == XSD + "string":
+        return text
+    return f"{text}^^{_compact_iri(datatype, {**STANDARD_PREFIXES, **prefixes}, max_chars)}"
 
 
 def _compact_iri(value: str, prefixes: Mapping[str, str], max_chars: int) -> str:
@@ -233,29 +270,18 @@ def _compact_iri(value: str, prefixes: Mapping[str, str], max_chars: int) -> str
     return name or f"<{cut(value, max(max_chars, _IRI_CHARS))}>"
 
 
-def _compact_literal(
-    term: Literal, prefixes: Mapping[str, str], max_chars: int
-) -> str | int | float | bool:
-    text = term.value
-    if term.language is not None:
-        tag = term.language if term.direction is None else f"{term.language}--{term.direction}"
-        return f'"{cut(text, max_chars)}"@{tag}'
-    datatype = term.datatype.value
-    if datatype == XSD + "string":
-        return cut(text, max_chars)
+def _plain(term: Literal) -> int | float | bool | None:
+    """Return the value of a number or boolean; None for other literals and for odd spellings."""
+    text, datatype = term.value, term.datatype.value
     if datatype == XSD + "boolean" and text in ("true", "false", "0", "1"):
         return text in ("true", "1")
-    # A longer decimal would come out with other digits.
-    if len(text) <= _MOST_DIGITS or datatype in _REALS - {XSD + "decimal"}:
-        if datatype in _INTEGERS and _INTEGER.fullmatch(text):
-            return int(text)
-        if datatype in _REALS and "_" not in text:
-            with suppress(ValueError):
-                number = float(text)
-                if math.isfinite(number):
-                    return number
-    shown = _compact_iri(datatype, {**STANDARD_PREFIXES, **prefixes}, max_chars)
-    return f'"{cut(text, max_chars)}"^^{shown}'
+    if datatype in _INTEGERS and _INTEGER.fullmatch(text):
+        return int(text)
+    if datatype in _REALS and "_" not in text:
+        with suppress(ValueError):
+            number = float(text)
+            return number if math.isfinite(number) else None
+    return None
 
 
 def cut(text: str, max_chars: int) -> str:
@@ -263,6 +289,12 @@ def cut(text: str, max_chars: int) -> str:
     if len(text) <= max_chars:
         return text
     return f"{text[:max_chars]}… ({len(text)} characters)"
+
+
+def short(text: str, most: int = 80) -> str:
+    """Return a text on one line, cut."""
+    text = " ".join(text.split())
+    return text if len(text) <= most else text[: most - 1].rstrip() + "…"
 
 
 # -- terms that real stores hold although RDF does not allow them --------------------------
@@ -298,7 +330,8 @@ def read_term(text: str) -> Term:
         return quad.object
     except (SyntaxError, StopIteration):
         found = _TAGGED.fullmatch(text)
-        return Literal(_ESCAPE.sub(_unescaped, found[1]) if found else text)
+        # A text that was cut has no second quotation mark.
+        return Literal(_ESCAPE.sub(_unescaped, found[1] if found else text.removeprefix('"')))
 
 
 def _unescaped(found: re.Match[str]) -> str:

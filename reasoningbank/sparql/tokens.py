@@ -82,10 +82,11 @@ class Token(NamedTuple):
 
 def tokenize(text: str) -> tuple[Token, ...]:
     """Split a query into tokens, without white space and comments."""
-    return tuple(_tokens(text))
+    return tuple(iter_tokens(text))
 
 
-def _tokens(text: str) -> Iterator[Token]:
+def iter_tokens(text: str) -> Iterator[Token]:
+    """Yield the tokens of a text, each when it is asked for."""
     at = 0
     context = _Context()
     while at < len(text):

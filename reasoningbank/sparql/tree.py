@@ -163,7 +163,7 @@ def outline(query: str) -> QueryTree:
     if odd is not None:
         raise syntax_error(query, odd.start, "")
     outer = check_query_size(body)
-    star, projected = _projection(body)
+    star, projected = projection(body)
     return QueryTree(
         text=query,
         form=form,
@@ -205,7 +205,8 @@ def _form(query: str, body: Sequence[Token]) -> Form:
     return cast(Form, first.text.upper())
 
 
-def _projection(body: Sequence[Token]) -> tuple[bool, tuple[str, ...]]:
+def projection(body: Sequence[Token]) -> tuple[bool, tuple[str, ...]]:
+    """Return whether a SELECT is of ``*``, and otherwise the columns that it names."""
     names: list[str] = []
     depth = 0
     previous: Token | None = None

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import contextlib
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from pyoxigraph import Literal, NamedNode
 
 from reasoningbank.errors import QueryError
 from reasoningbank.schema.profile import Ask, EndpointProfile, brief
-from reasoningbank.sparql import Term, iri
+from reasoningbank.sparql import TableResult, Term, compact, iri
+from reasoningbank.sparql.terms import XSD
 from reasoningbank.sparql.tokens import tokenize
 from reasoningbank.sparql.tree import read_query
 
 #: Triples of one resource that are looked at; half a store can point to one resource.
 MOST_TRIPLES = 10_000
+#: Properties of one resource that are counted.
+MOST_PROPERTIES = 1_000
 #: Solutions that a bounded count looks at.
 MOST_COUNTED = 100_000
 
@@ -25,15 +28,16 @@ _COUNT = re.compile(
     r"\s*AS\s*[?$]\w+\s*\))\s*(WHERE\s*)?",
     re.IGNORECASE,
 )
+_COUNT_COLUMN = re.compile(r"\(\s*COUNT\s*\([^()]*\)\s*AS\s*[?$](\w+)\s*\)", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
 class Said:
-    """One property of a resource."""
+    """A property of a resource: some of its values, and how many there are."""
 
     property: Term
     side: str
-    example: Term
+    values: tuple[Term, ...]
     count: int
 
 
@@ -45,20 +49,42 @@ class About(NamedTuple):
 
 
 def describe(profile: EndpointProfile, uri: str, limit: int) -> About:
-    """Return the properties of a resource with an example each, and what points to it."""
+    """Return the triples of a resource: first one of each property, and of what points to it.
+
+    Where `limit` leaves room, further values of its properties follow, the fewest first.
+    """
     ask = profile.ask()
-    outgoing, notes = _about(ask, "o", profile.within(f"{iri(uri)} ?p ?o"), limit)
+    outgoing, notes = _about(ask, "o", profile.within(f"{iri(uri)} ?p ?o"))
+    incoming: tuple[Said, ...] = ()
     try:
-        incoming, more = _about(ask, "s", profile.within(f"?s ?p {iri(uri)}"), limit)
+        incoming, more = _about(ask, "s", profile.within(f"?s ?p {iri(uri)}"))
+        notes = (*notes, *more)
     except QueryError as error:
-        return About(outgoing, (*notes, f"what points to it is not shown: {brief(error)}"))
-    return About((*outgoing, *incoming), tuple(dict.fromkeys((*notes, *more))))
+        notes = (*notes, f"what points to it is not shown: {brief(error)}")
+    room = max(0, limit - len(outgoing) - len(incoming))
+    several = [one for one in outgoing if one.count > 1] if room else []
+    branches = " UNION ".join(
+        f"{{ SELECT ({name} AS ?p) ?o WHERE {{ {pattern} }} LIMIT {min(room, one.count) + 1} }}"
+        for one in several
+        for name in [iri(str(getattr(one.property, "value", "")))]
+        for pattern in [profile.within(f"{iri(uri)} {name} ?o")]
+    )
+    found: dict[Term | None, dict[Term, None]] = {}
+    if branches:
+        with contextlib.suppress(QueryError):
+            for name, value in ask(f"SELECT ?p ?o WHERE {{ {branches} }}").rows():
+                if value is not None:
+                    found.setdefault(name, {})[value] = None
+    whole = []
+    for one in outgoing:
+        values = tuple(dict.fromkeys((*one.values, *found.get(one.property, ()))))[: room + 1]
+        room -= len(values) - 1
+        whole.append(replace(one, values=values))
+    return About((*whole, *incoming), notes)
 
 
-def sample(
-    profile: EndpointProfile, class_iri: str, n: int, properties: int
-) -> tuple[list[Term], About]:
-    """Return `n` instances of a class and `properties` properties of the first of them."""
+def sample(profile: EndpointProfile, class_iri: str, n: int) -> tuple[list[Term], About]:
+    """Return `n` instances of a class, and the properties of the first of them."""
     ask = profile.ask()
     members = profile.within(f"?s a {iri(class_iri)}")
     rows = ask(f"SELECT ?s WHERE {{ {members} }} LIMIT {n}").rows()
@@ -71,29 +97,56 @@ def sample(
         if isinstance(instances[0], NamedNode):
             pattern = profile.within(f"{iri(instances[0])} ?p ?o")
     try:
-        return instances, _about(ask, "o", pattern, properties)
+        return instances, _about(ask, "o", pattern)
     except QueryError as error:
         return instances, About((), (f"the first is not described: {brief(error)}",))
 
 
-def _about(ask: Ask, side: str, pattern: str, limit: int) -> About:
+def _about(ask: Ask, side: str, pattern: str) -> About:
     rows = ask(
         f"SELECT ?p (SAMPLE(?{side}) AS ?example) (COUNT(?{side}) AS ?count) WHERE {{\n"
         f"  {{ SELECT ?p ?{side} WHERE {{ {pattern} }} LIMIT {MOST_TRIPLES} }}\n"
-        f"}} GROUP BY ?p ORDER BY ?count ?p LIMIT {limit + 1}"
+        f"}} GROUP BY ?p ORDER BY ?count ?p LIMIT {MOST_PROPERTIES}"
     ).rows()
     said = tuple(
-        Said(name, side, example, int(count.value))
+        Said(name, side, (example,), int(count.value))
         for name, example, count in rows
         if name is not None and example is not None and isinstance(count, Literal)
     )
-    # Beyond the limit there may be properties with any number of triples.
-    if len(said) <= limit and sum(one.count for one in said) < MOST_TRIPLES:
+    if sum(one.count for one in said) < MOST_TRIPLES:
         return About(said)
     direction = "it has" if side == "o" else "point to it"
-    return About(
-        said, (f"counts are those of the first {MOST_TRIPLES:,} triples that {direction}",)
-    )
+    note = f"counts are those of the first {MOST_TRIPLES:,} triples that {direction}"
+    return About(said, (note,))
+
+
+class Count(NamedTuple):
+    """A number that a query gives, and what it is where it is not the count of a COUNT."""
+
+    number: int | float
+    note: str = ""
+
+
+def counted(query: str, result: TableResult) -> Count:
+    """Return the number that a result says: of its COUNT, its one value, or its rows."""
+    counts = [name for name in _COUNT_COLUMN.findall(query) if name in result.variables]
+    row = dict(zip(result.variables, result.rows(0, 1)[0], strict=True)) if result.n_rows else {}
+    if result.n_rows == 1:
+        name = counts[0] if len(counts) == 1 else next(iter(row), "") if len(row) == 1 else ""
+        if (number := _number(row.get(name))) is not None:
+            if name not in counts:
+                return Count(number, f"this is the value of ?{name}, which is not a COUNT")
+            return Count(number, f"this is ?{name}" if len(row) > 1 else "")
+    what = "groups, not what is in them" if counts else "rows: the query has no COUNT"
+    capped = ", cut at the endpoint's cap" if result.truncated else ""
+    return Count(result.n_rows, f"this is the number of {what}{capped}")
+
+
+def _number(term: Term | None) -> int | float | None:
+    if isinstance(term, Literal) and term.datatype.value == XSD + "decimal":
+        return float(term.value)
+    shown = compact(term)
+    return shown if isinstance(shown, int | float) and not isinstance(shown, bool) else None
 
 
 def bounded_count(query: str, most: int = MOST_COUNTED) -> str | None:

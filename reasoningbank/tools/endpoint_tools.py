@@ -22,7 +22,6 @@ from reasoningbank.refs import Ref, RefLike, RefStore
 from reasoningbank.sparql import (
     Discovery,
     EndpointConfig,
-    NamedGraph,
     SPARQLClient,
     address_key,
     compact,
@@ -125,27 +124,20 @@ class EndpointTools:
     def endpoints_list(self, ref: RefLike, limit: int = 10, start: int = 0) -> dict[str, Any]:
         """List the endpoints of a handle, with the number of examples that reach each."""
         registry: Registry = self.store.get(ref, "registry")
-
-        def show(endpoint: RegistryEndpoint) -> dict[str, Any]:
-            return {
+        endpoints = [
+            {
                 "name": endpoint.name,
                 "url": endpoint.url,
                 "authority": endpoint.authority,
                 "count": endpoint.tasks,
                 "may_be_asked": self._addresses.allows(endpoint.url),
             }
-
-        return page(
-            "endpoints_list",
-            self.store.ref(ref),
-            "endpoints",
-            registry.endpoints,
-            show,
-            limit,
-            start,
-            empty="the examples name no endpoint",
-            extra={"unread_examples": registry.unread} if registry.unread else None,
-        )
+            for endpoint in registry.endpoints
+        ]
+        unread = {"unread_examples": registry.unread} if registry.unread else {}
+        empty = "the examples name no endpoint"
+        named = self.store.ref(ref)
+        return page("endpoints_list", named, "endpoints", endpoints, limit, start, empty, **unread)
 
     def endpoint_detail(self, ref: RefLike, name: str) -> dict[str, Any]:
         """Show one endpoint, by name or address: prefixes, graphs, some questions."""
@@ -158,18 +150,13 @@ class EndpointTools:
     def data_graphs(self, ref: RefLike, limit: int = 20, start: int = 0) -> dict[str, Any]:
         """List the graphs that examples name, the most used first."""
         registry: Registry = self.store.get(ref, "registry")
-        graphs = [(e.name, graph) for e in registry.endpoints for graph in e.graphs]
-        graphs.sort(key=lambda pair: (-pair[1].tasks, pair[1].graph))
-        return page(
-            "data_graphs",
-            self.store.ref(ref),
-            "graphs",
-            graphs,
-            lambda pair: {"graph": pair[1].graph, "endpoint": pair[0], "count": pair[1].tasks},
-            limit,
-            start,
-            empty="no example names a graph",
-        )
+        used = [(e.name, graph) for e in registry.endpoints for graph in e.graphs]
+        used.sort(key=lambda pair: (-pair[1].tasks, pair[1].graph))
+        graphs = [
+            {"graph": graph.graph, "endpoint": name, "count": graph.tasks} for name, graph in used
+        ]
+        empty, named = "no example names a graph", self.store.ref(ref)
+        return page("data_graphs", named, "graphs", graphs, limit, start, empty)
 
     def service_desc(self, url: str) -> Ref:
         """Ask an endpoint what it is and has; returns a handle for service_desc_stats."""
@@ -217,56 +204,37 @@ class EndpointTools:
     def service_desc_graphs(self, ref: RefLike, limit: int = 20, start: int = 0) -> dict[str, Any]:
         """List an endpoint's named graphs with their sizes, the largest first."""
         found: Discovery = self.store.get(ref, "service_desc")
-
-        def show(graph: NamedGraph) -> dict[str, Any]:
-            size = {} if graph.triples is None else {"triples": graph.triples}
-            return {"graph": graph.name, **size}
-
-        return page(
-            "service_desc_graphs",
-            self.store.ref(ref),
-            "graphs",
-            found.named_graphs,
-            show,
-            limit,
-            start,
-            empty="the endpoint names no graphs, and a sample of its data is in none",
-            extra={"via": found.graphs_via} if found.graphs_via else None,
-        )
+        graphs = [
+            {"graph": graph.name} | ({} if graph.triples is None else {"triples": graph.triples})
+            for graph in found.named_graphs
+        ]
+        via = {"via": found.graphs_via} if found.graphs_via else {}
+        empty = "the endpoint names no graphs, and a sample of its data is in none"
+        named = self.store.ref(ref)
+        return page("service_desc_graphs", named, "graphs", graphs, limit, start, empty, **via)
 
     def service_desc_features(
         self, ref: RefLike, limit: int = 50, start: int = 0
     ) -> dict[str, Any]:
         """List what an endpoint supports: languages, features, formats, functions."""
         found: Discovery = self.store.get(ref, "service_desc")
-        return page(
-            "service_desc_features",
-            self.store.ref(ref),
-            "features",
-            _features(found),
-            lambda item: {"kind": item[0], "feature": self._show(found, item[1])},
-            limit,
-            start,
-            empty="the endpoint does not say what it supports; service_desc_stats says what came",
-        )
+        show = self._shower(found)
+        features = [{"kind": kind, "feature": show(name)} for kind, name in _features(found)]
+        empty = "the endpoint does not say what it supports; service_desc_stats says what came"
+        named = self.store.ref(ref)
+        return page("service_desc_features", named, "features", features, limit, start, empty)
 
     def service_desc_sample(self, ref: RefLike, n: int = 10, start: int = 0) -> dict[str, Any]:
         """Show triples of an endpoint's description of itself."""
         found: Discovery = self.store.get(ref, "service_desc")
-        return page(
-            "service_desc_sample",
-            self.store.ref(ref),
-            "triples",
-            found.triples,
-            lambda triple: {
-                name: self._show(found, part)
-                for name, part in zip(("s", "p", "o"), triple, strict=True)
-            },
-            n,
-            start,
-            empty="the endpoint says nothing of itself; service_desc_stats says what came",
-            parameter="n",
-        )
+        show = self._shower(found)
+        triples = [
+            {"s": show(triple[0]), "p": show(triple[1]), "o": show(triple[2])}
+            for triple in found.triples
+        ]
+        empty = "the endpoint says nothing of itself; service_desc_stats says what came"
+        named = self.store.ref(ref)
+        return page("service_desc_sample", named, "triples", triples, n, start, empty)
 
     def _pack(self, path: str | Path) -> Pack:
         text = str(path if isinstance(path, str | Path) else brief_repr(path)).strip().rstrip("/")
@@ -292,9 +260,9 @@ class EndpointTools:
     def _keep(self, value: Any, dtype: str, rows: int, sz: int, source: str) -> Ref:
         return Handle(self.store.put(value, dtype=dtype, rows=rows, sz=sz, source=source))
 
-    def _show(self, found: Discovery, term: Term) -> Any:
-        prefixes = self._addresses.find(found.service.endpoint).namespaces
-        return compact(term, {**_SHORT, **prefixes})
+    def _shower(self, found: Discovery) -> Callable[[Term], Any]:
+        prefixes = {**_SHORT, **self._addresses.find(found.service.endpoint).namespaces}
+        return lambda term: compact(term, prefixes)
 
 
 class Addresses:
@@ -361,25 +329,22 @@ def is_public(url: str) -> bool:
 
 def _named(registry: Registry, wanted: str) -> RegistryEndpoint:
     """Return an endpoint of a registry by name, or by address in any spelling."""
+    text = brief_repr(wanted) if not isinstance(wanted, str) else wanted.strip().strip("<>")[:2_000]
     names = {endpoint.name.casefold(): endpoint for endpoint in registry.endpoints}
-    every = ", ".join(endpoint.name for endpoint in registry.endpoints[:20]) or "none"
-    every += f" and {len(names) - 20} more" if len(names) > 20 else ""
-    if not isinstance(wanted, str) or not wanted.strip():
-        raise ToolError("no endpoint was named", hint=f"it names {every}", code="unknown-endpoint")
-    text = wanted.strip().strip("<>")[:2_000]
+    # The scheme may be left out, and the path too.
+    hosts = {(address_key(e.url) or "").partition("/")[0]: e for e in registry.endpoints}
     found = names.get(text.casefold()) or registry.at(text)
     if found is None and address_key(text) is None:
-        # The scheme may be left out, and the path too.
-        hosts = {(address_key(e.url) or "").partition("/")[0]: e for e in registry.endpoints}
         found = registry.at(f"https://{text}") or hosts.get(text.casefold().rstrip("/"))
-    if found is not None:
+    if found is not None and text:
         return found
-    close = get_close_matches(text.casefold()[:300], names, n=3, cutoff=0.6)
-    within = [name for name in names if text.casefold() in name][:3]
-    nearest = ", ".join(names[name].name for name in dict.fromkeys((*within, *close)))
+    within = [name for name in names if text and text.casefold() in name][:3]
+    near = [*within, *get_close_matches(text.casefold()[:300], names, n=3)]
+    listed = ", ".join(endpoint.name for endpoint in registry.endpoints[:20]) or "none"
+    listed += f" and {len(names) - 20} more" if len(names) > 20 else ""
+    hint = f"did you mean {', '.join(names[one].name for one in dict.fromkeys(near))}?"
     what = f"{registry.source} names no endpoint {text[:200]!r}"
-    hint = f"did you mean {nearest}?" if nearest else f"it names {every}"
-    raise ToolError(what, hint=hint, code="unknown-endpoint")
+    raise ToolError(what, hint=hint if near else f"it names {listed}", code="unknown-endpoint")
 
 
 def endpoint_in_full(endpoint: RegistryEndpoint) -> tuple[dict[str, Any], list[str]]:

@@ -1,4 +1,4 @@
-"""Find resources by label: with the engine's text search, else among the labels one can look at.
+"""Find resources by identifier and by label: with the engine's text search, else by a bounded look.
 
 Whole labels are looked up in the endpoint's index. Parts of labels are searched among as many
 labels as one bounded look may visit: all of a small store, the first of a large one.
@@ -9,20 +9,24 @@ from __future__ import annotations
 import contextlib
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
 from typing import NamedTuple
 
 from pyoxigraph import Literal, NamedNode
 
 from reasoningbank.errors import EndpointError, QueryError
+from reasoningbank.schema import local_name
 from reasoningbank.schema.profile import EndpointProfile, FirstAnswer, Way, brief, first_answer
-from reasoningbank.sparql import Term, iri, string_literal
+from reasoningbank.sparql import Term, iri, string_literal, to_iri, values
 from reasoningbank.sparql.terms import full
 
 #: Labels of each property that are looked at where even the bounded look times out.
 FEW = 1_000
 #: Candidates fetched for ranking, and hits asked of an engine that wants a number.
 CANDIDATES = 300
+#: IRIs that an identifier may stand for.
+MOST_IDENTIFIED = 100
 #: Labels of each property that are read for their languages.
 EXAMINED = 500
 #: Languages in which a whole label is looked up.
@@ -33,24 +37,40 @@ _WILDCARD_AFTER = 4
 _USUAL = ("", "en")
 #: Control characters, and halves of characters.
 _NO_TEXT = ("Cc", "Cs")
+#: Values of these are about a thing, and so are longer labels than this; others name it.
+_ABOUT = re.compile(r"(?i)(?:title|comment|definition|description|abstract|note)$")
+_MOST_NAME = 100
+_LOCAL_NAME = re.compile(r"[\w.~+-]+")
+_POSSESSIVE = re.compile(r"['’]s\b")
 
 
 class LabelMatch(NamedTuple):
-    """A resource, the label it was found by, and the property of that label."""
+    """A resource with a label and its property, what it is, and whose.
+
+    An owner is given for a node that only holds names: the resource that it belongs to.
+    """
 
     uri: Term
-    label: Term
-    property: Term
+    label: Term | None = None
+    property: Term | None = None
+    class_: Term | None = None
+    owner: Term | None = None
+    owner_property: Term | None = None
 
 
 Matches = FirstAnswer[tuple[LabelMatch, ...]]
 
 
 class TextSearch(NamedTuple):
-    """One engine's text search."""
+    """One engine's text search: how it writes the words to search for, and the pattern."""
 
     engine: str
-    pattern: Callable[[Sequence[str], str], str]
+    wanted: Callable[[Sequence[str]], str]
+    template: str
+
+    def pattern(self, words: Sequence[str], label: str) -> str:
+        """Return the pattern that finds labels with all the words."""
+        return self.template.format(label=iri(label), wanted=string_literal(self.wanted(words)))
 
 
 class _Examined(NamedTuple):
@@ -61,9 +81,18 @@ class _Examined(NamedTuple):
     word: str = ""
 
 
-def find(profile: EndpointProfile, text: str) -> Matches:
-    """Find resources whose label contains a text, ignoring case."""
-    return LabelSearch(profile, text).find()
+def find(profile: EndpointProfile, text: str, most: int) -> Matches:
+    """Find resources that have a text as identifier or in their label, ignoring case.
+
+    It is looked up what the first `most` are, and whose.
+    """
+    search = LabelSearch(profile, text)
+    identified = search.identified()
+    found = search.find()
+    seen = {match.uri for match in identified}
+    matches = (*identified, *(match for match in found.value if match.uri not in seen))
+    via = f"identifiers, {found.via}" if identified else found.via
+    return FirstAnswer((*search.explained(matches[:most]), *matches[most:]), via, found.notes)
 
 
 def plain(text: str) -> str:
@@ -72,16 +101,52 @@ def plain(text: str) -> str:
     return " ".join("".join(spaced).split())
 
 
-def rank(found: Iterable[LabelMatch], text: str) -> tuple[LabelMatch, ...]:
-    """Order by fit: the whole label, its beginning, a whole word, anywhere; shorter first."""
-    wanted = text.lower()
+def words_of(text: str) -> tuple[str, ...]:
+    """Return the words of a text: letters and digits only, so no syntax of any dialect."""
+    return tuple(re.findall(r"[^\W_]+", text))
 
-    def fit(match: LabelMatch) -> tuple[int, int, str]:
-        label = match.label.value.lower() if isinstance(match.label, Literal) else ""
-        fits = (label == wanted, label.startswith(wanted), wanted in label.split(), wanted in label)
-        return [*fits, True].index(True), len(label), label
 
-    return tuple(sorted(dict.fromkeys(found), key=fit))
+def rank(
+    found: Iterable[LabelMatch], text: str, names: Sequence[str] = ()
+) -> tuple[LabelMatch, ...]:
+    """Order by fit: the whole label, names before texts, its beginning, a whole word, anywhere.
+
+    Of those that fit alike, the shorter come first, then those of an earlier property of `names`.
+    """
+    wanted = _folded(text)
+    place = {name: at for at, name in enumerate(names)}
+
+    def fit(match: LabelMatch) -> tuple[object, ...]:
+        value = match.label.value if isinstance(match.label, Literal) else ""
+        property_ = str(getattr(match.property, "value", ""))
+        label = _folded(value)
+        about = len(value) > _MOST_NAME or bool(_ABOUT.search(local_name(property_)))
+        fits = (label.startswith(wanted), f" {wanted} " in f" {label} ", wanted in label, True)
+        return label != wanted, about, fits.index(True), len(value), place.get(property_, 0), value
+
+    kept: dict[tuple[Term, str], LabelMatch] = {}
+    for match in sorted(dict.fromkeys(found), key=fit):
+        kept.setdefault((match.uri, _folded(str(getattr(match.label, "value", "")))), match)
+    return tuple(kept.values())
+
+
+def _folded(text: str) -> str:
+    return " ".join(words_of(_POSSESSIVE.sub("", text.casefold()))) or text.casefold()
+
+
+def _owner(
+    node: NamedNode, pointing: Sequence[tuple[Term, Term | None]], vocabulary: Iterable[str]
+) -> tuple[Term | None, Term | None]:
+    """Return whose part a node is, by its IRI, and the property that leads to it."""
+    for owner, by in pointing:
+        rest = node.value.removeprefix(owner.value) if isinstance(owner, NamedNode) else ""
+        if rest != node.value and rest[:1] in ("#", "/", "_"):
+            return owner, by
+    base, mark, _ = node.value.rpartition("#")
+    others = [one.value for one, _ in pointing if mark and isinstance(one, NamedNode)]
+    if base + mark in vocabulary or not any(one.startswith(base + mark) for one in others):
+        return None, None
+    return NamedNode(base), None
 
 
 class LabelSearch:
@@ -93,75 +158,139 @@ class LabelSearch:
         self.names: Sequence[str] = profile.config.label_properties
         self._ask = profile.ask()
 
+    def identified(self) -> list[LabelMatch]:
+        """Return the resources whose IRI or prefixed name the text is, in any known namespace."""
+        config, meant = self.profile.config, dict[NamedNode, None]()
+        with contextlib.suppress(QueryError):
+            meant[to_iri(self.text, config.namespaces)] = None
+        prefix, _, local = self.text.replace(" ", ":").rpartition(":")
+        if not _LOCAL_NAME.fullmatch(local) or " " in prefix or "/" in prefix:
+            local = ""
+        spaces = {name.lower(): space for name, space in config.namespaces.items()}
+        # `EC 2.7.1.20`, `chebi:15377`; a name alone may be of any namespace.
+        wanted = [spaces[prefix.lower()]] if prefix.lower() in spaces else []
+        if not prefix or not wanted:
+            wanted += () if " " in self.text else config.prefixes.values()
+        names = dict.fromkeys((local, local.upper())) if local else ()
+        meant |= dict.fromkeys(NamedNode(space + name) for space in wanted for name in names)
+        if not meant:
+            return []
+        patterns = map(self.profile.within, ("?uri ?p ?o", "?s ?q ?uri", "?x ?uri ?y"))
+        used = " || ".join(f"EXISTS {{ {pattern} }}" for pattern in patterns)
+        try:
+            candidates = values("uri", islice(meant, MOST_IDENTIFIED))
+            rows = self._ask(f"SELECT ?uri WHERE {{ {candidates} FILTER({used}) }}").rows()
+            found = {uri: LabelMatch(uri) for (uri,) in rows if uri is not None}
+            given = values("uri", found)
+            named = self._matches(lambda name: f"{given} {self._labels(name)}") if found else []
+        except (QueryError, EndpointError):
+            return []
+        place: dict[Term | None, int] = {NamedNode(p): at for at, p in enumerate(self.names)}
+        for match in sorted(named, key=lambda match: -place[match.property]):
+            found[match.uri] = match
+        return list(found.values())
+
+    def explained(self, matches: Sequence[LabelMatch]) -> Iterator[LabelMatch]:
+        """Yield matches with their class and owner, as far as the endpoint says them in time."""
+        within = self.profile.within
+        branches = [
+            f"{{ SELECT ({iri(one)} AS ?uri) {columns} WHERE {{ {within(body)} }} LIMIT {few} }}"
+            for one in dict.fromkeys(match.uri for match in matches)
+            if isinstance(one, NamedNode)
+            for columns, body, few in (
+                ("?class", f"{iri(one)} a ?class", 1),
+                ("?owner ?by", f"?owner ?by {iri(one)}", 3),
+            )
+        ]
+        query = f"SELECT ?uri ?class ?owner ?by WHERE {{\n{' UNION '.join(branches)}\n}}"
+        rows: list[tuple[Term | None, ...]] = []
+        with contextlib.suppress(QueryError, EndpointError):
+            rows = self._ask(query).rows() if branches else []
+        vocabulary = self.profile.config.namespaces.values()
+        for match in matches:
+            said = [row[1:] for row in rows if row[0] == match.uri]
+            kind = next((kind for kind, *_ in said if kind is not None), None)
+            pointing = [(owner, by) for _, owner, by in said if owner is not None]
+            owner = by = None
+            if isinstance(match.uri, NamedNode):
+                owner, by = _owner(match.uri, pointing, vocabulary)
+            yield match._replace(class_=kind, owner=owner, owner_property=by)
+
     def find(self) -> Matches:
         """Return the matches, the best first."""
         most = max(1, self.profile.look // max(1, len(self.names)))
-        try:
+        ways: list[Way[list[LabelMatch]]] = []
+        # Ways that search everything: after another one whole labels are looked up as well.
+        complete: set[str] = set()
+        with contextlib.suppress(QueryError):
             counts = self._counts(most)
-        except QueryError:
-            return self._look_up(FEW, "")
-        self.names = [name for name, count in counts.items() if count]
-        if not self.names:
-            return FirstAnswer((), "all 0 labels", ("nothing here has a label property",))
-        looked = sum(min(count, most) for count in counts.values())
-        if max(counts.values()) <= most:
-            try:
-                return self._best(self._by_part(most), f"all {looked:,} labels")
-            except QueryError:
-                return self._look_up(FEW, "")
-        words = words_of(self.text)
-        with contextlib.suppress(QueryError, EndpointError):
-            dialect = self.text_search() if words else None
-            if dialect is not None and (found := self._by_words(dialect, words)):
-                return self._best(found, f"text search ({dialect.engine})")
-        return self._look_up(most, f"the first {looked:,} labels")
-
-    def _best(self, found: list[LabelMatch], via: str) -> Matches:
-        """Rank what was found; look the whole label up where there is more than is fetched."""
-        if len(found) < CANDIDATES:
-            return FirstAnswer(rank(found, self.text), via)
-        whole = self._whole()
-        ranked = rank([*whole.value, *found], self.text)
-        note = f"more than {len(found)} labels contain this; give more of the name"
-        return FirstAnswer(ranked, f"{whole.via}, {via}", (*whole.notes, note))
-
-    def _whole(self) -> FirstAnswer[list[LabelMatch]]:
-        """Look the whole label up; an endpoint that cannot even do that leaves a note."""
-        try:
-            tags = self._examine().tags
-        except (QueryError, EndpointError):
-            tags = _USUAL
-        terms = " ".join(
-            full(Literal(spelling, language=tag)) if tag else string_literal(spelling)
-            for spelling in spellings(self.text)
-            for tag in tags[:MOST_LANGUAGES]
-        )
-        body = f"VALUES ?label {{ {terms} }} "
-        try:
-            found = self._matches(lambda name: body + self._labels(name))
-        except (QueryError, EndpointError) as error:
-            return FirstAnswer([], "no whole labels", (f"whole labels: {brief(error)}",))
-        return FirstAnswer(found, "whole labels")
-
-    def _look_up(self, most: int, looked: str) -> Matches:
-        """Look the whole label up in the index, and the part among some labels."""
-        whole = self._whole()
+            self.names = [name for name, count in counts.items() if count]
+            if not self.names:
+                return FirstAnswer((), "all 0 labels", ("nothing here has a label property",))
+            looked = f"{sum(min(count, most) for count in counts.values()):,} labels"
+            if max(counts.values()) <= most:
+                looked = f"all {looked}"
+                complete.add(looked)
+            else:
+                looked = f"the first {looked}"
+                ways += self._text_search_way()
+                complete |= {way.name for way in ways}
+            ways.append(Way(looked, lambda: self._by_part(most), "find: look"))
         few = f"the first {FEW * len(self.names):,} labels"
-        ways = [Way(few, lambda: self._by_part(FEW), "find: few")]
-        if looked:
-            ways.insert(0, Way(looked, lambda: self._by_part(most), "find: look"))
+        ways.append(Way(few, lambda: self._by_part(FEW), "find: few"))
+        failure: QueryError | EndpointError | None = None
+        parts: FirstAnswer[list[LabelMatch]] | None = None
         try:
             parts = first_answer(ways, self.profile.given_up)
-        except (QueryError, EndpointError):
-            if whole.notes:
-                raise
-            parts = None
+        except (QueryError, EndpointError) as error:
+            failure = error
+        if parts is not None and parts.via in complete:
+            return self._ranked(parts.value, parts.via, *parts.notes)
+        try:
+            whole = self._whole()
+        except (QueryError, EndpointError) as error:
+            if parts is None:
+                raise failure or error from error
+            notes = (*parts.notes, f"whole labels: {brief(error)}")
+            return self._ranked(parts.value, parts.via, *notes)
         if parts is None:
             note = "parts of labels were not searched: the endpoint takes too long"
-            return FirstAnswer(rank(whole.value, self.text), whole.via, (note,))
+            return self._ranked(whole, "whole labels", note)
         note = f"whole labels were searched everywhere, parts of labels only in {parts.via}"
-        ranked = rank([*whole.value, *parts.value], self.text)
-        return FirstAnswer(ranked, f"{whole.via}, {parts.via}", (*whole.notes, *parts.notes, note))
+        found = [*whole, *parts.value]
+        return self._ranked(found, f"whole labels, {parts.via}", *parts.notes, note)
+
+    def _ranked(self, found: Sequence[LabelMatch], via: str, *notes: str) -> Matches:
+        if len(found) >= CANDIDATES:
+            many = f"{CANDIDATES} labels or more contain this; give more of the name"
+            notes = (*notes, many)
+        return FirstAnswer(rank(found, self.text, self.names), via, notes)
+
+    def _text_search_way(self) -> list[Way[list[LabelMatch]]]:
+        words = words_of(_POSSESSIVE.sub("", self.text))
+        with contextlib.suppress(QueryError, EndpointError):
+            dialect = self.text_search() if words else None
+            if dialect is not None:
+
+                def search() -> list[LabelMatch] | None:
+                    found = self._by_words(dialect, words)
+                    # An engine does not send the best first.
+                    return [*self._whole(), *found] if len(found) >= CANDIDATES else found or None
+
+                return [Way(f"text search ({dialect.engine})", search)]
+        return []
+
+    def _whole(self) -> list[LabelMatch]:
+        """Look the whole label up in the endpoint's index."""
+        tags: Sequence[str] = _USUAL
+        with contextlib.suppress(QueryError, EndpointError):
+            tags = self._examine().tags
+        terms = " ".join(
+            full(Literal(spelling, language=tag)) if tag else string_literal(spelling)
+            for spelling in spellings(self.text, _POSSESSIVE.sub("", self.text))
+            for tag in tags[:MOST_LANGUAGES]
+        )
+        return self._matches(lambda name: f"VALUES ?label {{ {terms} }} {self._labels(name)}")
 
     # -- what is known of an endpoint's labels --------------------------------------------------
 
@@ -229,12 +358,16 @@ class LabelSearch:
         return f"{{ SELECT {columns} WHERE {{ {self._labels(name)} }} LIMIT {most} }}"
 
     def _by_part(self, most: int) -> list[LabelMatch]:
-        """Find labels that contain the text, among `most` labels of each property."""
-        wanted = string_literal(self.text.lower())
+        """Find the shortest labels that have all words, among `most` labels of each property."""
+        words = _POSSESSIVE.sub("", self.text.lower()).split()
+        # A plural finds the singular.
+        parts = (w[:-1] if len(w) > _WILDCARD_AFTER and w.endswith("s") else w for w in words)
+        has = " && ".join(f"CONTAINS(LCASE(STR(?label)), {string_literal(w)})" for w in parts)
         return self._matches(
             lambda name: self._some(name, "?uri ?label", most),
             columns="DISTINCT ?uri ?label ?property",
-            rest=f"  FILTER(CONTAINS(LCASE(STR(?label)), {wanted}))\n",
+            rest=f"  FILTER({has})\n",
+            limit=f" ORDER BY STRLEN(STR(?label)) LIMIT {CANDIDATES}",
         )
 
     def _by_words(
@@ -256,7 +389,7 @@ class LabelSearch:
     ) -> list[LabelMatch]:
         parts = {"limit": f" LIMIT {CANDIDATES}", **parts}
         result = self._ask(_union(names or self.names, branch, **parts))
-        at = [result.variables.index(name) for name in LabelMatch._fields]
+        at = list(map(result.variables.index, ("uri", "label", "property")))
         found = []
         for row in result.rows():
             uri, label, name = (row[i] for i in at)
@@ -277,58 +410,48 @@ def _union(
     return f"SELECT {columns} WHERE {{\n  {' UNION '.join(branches)}\n{rest}}}{limit}"
 
 
-def spellings(text: str) -> tuple[str, ...]:
-    """Return a name as given and in the usual capitalizations."""
-    lower = text.lower()
-    titled = " ".join(word[:1].upper() + word[1:] for word in lower.split(" "))
-    capital = lower[:1].upper() + lower[1:]
-    return tuple(dict.fromkeys((text, lower, capital, titled, text.upper())))
-
-
-def words_of(text: str) -> tuple[str, ...]:
-    """Return the words of a text: letters and digits only, so no syntax of any dialect."""
-    return tuple(re.findall(r"[^\W_]+", text))
+def spellings(*texts: str) -> tuple[str, ...]:
+    """Return names as given and in the usual capitalizations."""
+    spelled: list[str] = []
+    for text in texts:
+        lower = text.lower()
+        titled = " ".join(word[:1].upper() + word[1:] for word in lower.split(" "))
+        spelled += (text, lower, lower[:1].upper() + lower[1:], titled, text.upper())
+    return tuple(dict.fromkeys(spelled))
 
 
 # -- engines' text search: a magic property, which other engines read as a pattern without matches
 
 
-def _virtuoso(words: Sequence[str], label: str) -> str:
-    *whole, last = words
-    start = f"{last}*" if len(last) >= _WILDCARD_AFTER else last
-    wanted = " AND ".join(f"'{word}'" for word in (*whole, start))
-    return f"?uri {iri(label)} ?label . ?label <bif:contains> {string_literal(wanted)} ."
+#: Where an engine's search takes beginnings of words, the last word is one.
+_BIF, _BDS = "<bif:contains>", "http://www.bigdata.com/rdf/search#"
+_JENA, _QLEVER = "<http://jena.apache.org/text#query>", "http://qlever.cs.uni-freiburg.de/"
+_TRIPLE = "?uri {label} ?label ."
 
 
-def _blazegraph(words: Sequence[str], label: str) -> str:
-    bds = "http://www.bigdata.com/rdf/search#"
-    wanted = string_literal(" ".join(words) + "*")
-    return (
-        f'?label <{bds}search> {wanted} . ?label <{bds}matchAllTerms> "true" . '
-        f"?uri {iri(label)} ?label ."
-    )
-
-
-def _jena(words: Sequence[str], label: str) -> str:
-    wanted = string_literal(" AND ".join((*words[:-1], words[-1] + "*")))
-    query = f"<http://jena.apache.org/text#query> ({iri(label)} {wanted} {CANDIDATES})"
-    return f"?uri {query} . ?uri {iri(label)} ?label ."
-
-
-def _qlever(words: Sequence[str], label: str) -> str:
-    ql = "http://qlever.cs.uni-freiburg.de/builtin-functions/"
-    wanted = string_literal(" ".join((*words[:-1], words[-1] + "*")))
-    return (
-        f"?text <{ql}contains-word> {wanted} . ?text <{ql}contains-entity> ?label . "
-        f"?uri {iri(label)} ?label ."
-    )
+def _quoted(words: Sequence[str]) -> str:
+    last = f"{words[-1]}*" if len(words[-1]) >= _WILDCARD_AFTER else words[-1]
+    return " AND ".join(f"'{word}'" for word in (*words[:-1], last))
 
 
 #: Virtuoso's dialect is tested on the engine itself; the others follow their engines' manuals and
 #: are used only where they find an existing label.
 DIALECTS = (
-    TextSearch("Virtuoso", _virtuoso),
-    TextSearch("Blazegraph", _blazegraph),
-    TextSearch("Jena", _jena),
-    TextSearch("QLever", _qlever),
+    TextSearch("Virtuoso", _quoted, f"{_TRIPLE} ?label {_BIF} {{wanted}} ."),
+    TextSearch(
+        "Blazegraph",
+        lambda words: " ".join(words) + "*",
+        f'?label <{_BDS}search> {{wanted}} . ?label <{_BDS}matchAllTerms> "true" . {_TRIPLE}',
+    ),
+    TextSearch(
+        "Jena",
+        lambda words: " AND ".join(words) + "*",
+        f"?uri {_JENA} ({{label}} {{wanted}} {CANDIDATES}) . {_TRIPLE}",
+    ),
+    TextSearch(
+        "QLever",
+        lambda words: " ".join(words) + "*",
+        f"?text <{_QLEVER}builtin-functions/contains-word> {{wanted}} . "
+        f"?text <{_QLEVER}builtin-functions/contains-entity> ?label . {_TRIPLE}",
+    ),
 )

@@ -8,10 +8,21 @@ from typing import Any, Protocol
 
 from reasoningbank.errors import ReasoningBankError, ToolError
 from reasoningbank.sparql.terms import cut
-from reasoningbank.tools.returns import bounded_limit, brief_repr, fit, noted
+from reasoningbank.tools.returns import (
+    MAX_CHARS,
+    NOTES_CHARS,
+    bounded_limit,
+    brief_repr,
+    fit,
+    listing,
+    noted,
+)
 
 #: Characters of a search, and of an error line or a note that memory itself gives.
 MOST_QUERY, MOST_NOTE = 1_000, 300
+#: Characters of one item; the notes on it have room besides.
+ITEM_CHARS = MAX_CHARS - NOTES_CHARS - 200
+NARROWER = "ask more narrowly or with a smaller limit"
 
 
 @dataclass(frozen=True)
@@ -71,15 +82,16 @@ class MemoryTools:
             hint = f"give at most {MOST_QUERY}, e.g. the question"
             raise ToolError(what, hint=hint, code="query-too-long", most=MOST_QUERY)
         answer = self._ask(lambda: self._memory.search(text, limit))
-        kept = fit([dict(item) for item in answer.items[:limit]], least=0)
-        left = len(answer.items) - len(kept)
-        notes = [note, answer.note]
-        if left:
-            notes.append(f"{left} more did not fit; ask more narrowly or with a smaller limit")
-        if not kept:
-            notes.append("memory has nothing that may help; explore the endpoint instead")
-        shown = {"count": len(kept), "items": kept, "truncated": answer.more or left > 0}
-        return self._return(shown, notes)
+        nothing = "memory has nothing that may help; explore the endpoint instead"
+        found = listing(
+            {"source": self._memory.source},
+            "items",
+            [dict(item) for item in answer.items],
+            [note, answer.note, "" if answer.items else nothing],
+            limit=limit,
+            left_out=lambda shown: f"{len(answer.items) - shown} more did not fit; {NARROWER}",
+        )
+        return found | {"truncated": found["truncated"] or answer.more}
 
     def memory_get(self, item_id: str) -> dict[str, Any]:
         """Show all of one memory item, by the id that memory_search gives."""
@@ -88,11 +100,7 @@ class MemoryTools:
         item, shortened = _bounded(dict(answer.items[0]))
         cut_off = f"cut: {', '.join(shortened)}" if shortened else ""
         shown = {"item": item, "truncated": answer.more or bool(shortened)}
-        return self._return(shown, [answer.note, cut_off])
-
-    def _return(self, shown: dict[str, Any], notes: list[str]) -> dict[str, Any]:
-        text = cut("; ".join(note for note in notes if note), 3 * MOST_NOTE)
-        return noted({"source": self._memory.source, **shown}, [text])
+        return noted({"source": self._memory.source, **shown}, [answer.note, cut_off])
 
     def _ask(self, ask: Callable[[], Consulted]) -> Consulted:
         try:
@@ -119,7 +127,7 @@ def _text(value: object, tool: str, wanted: str) -> str:
 def _bounded(item: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
     """Return an item within the cap on characters, and the names of what was cut."""
     shortened: list[str] = []
-    while not fit([item], least=0):
+    while not fit([item], ITEM_CHARS, least=0):
         name = max(item, key=lambda key: len(str(item[key])))
         value = item[name]
         if isinstance(value, str):

@@ -23,23 +23,21 @@ from reasoningbank.sparql.terms import cut
 
 #: Characters of one return, of one uncut value, and of what an agent gave, repeated in an error.
 MAX_CHARS, FULL_CHARS, REPEATED_CHARS = 6_000, 5_000, 60
+#: Characters of all notes of one return; in a listing, of the note on what was left out.
+NOTES_CHARS, LEFT_OUT_CHARS = 1_500, 250
 #: Characters of the names of columns: of one in a row, of one in a note, of all in the stats.
-NAME_CHARS, NOTED_CHARS, COLUMNS_CHARS = 200, 60, 4_000
-MORE = "the endpoint has more rows: raise limit or narrow the query"
-MORE_THAN_MOST = (
-    "the endpoint has more rows than any limit gives: narrow the query, or page with "
-    "ORDER BY, LIMIT and OFFSET"
-)
+NAME_CHARS, NOTED_CHARS, COLUMNS_CHARS = 200, 60, 3_500
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True)
 class Cap:
-    """How many items a tool returns by default and at most."""
+    """How many items a tool returns by default and at most, and the parameter that says so."""
 
     default: int
     most: int
+    parameter: str = "limit"
 
 
 #: Hard caps of the tools.
@@ -47,15 +45,15 @@ CAPS = {
     "sparql_classes": Cap(50, 100),
     "sparql_properties": Cap(50, 100),
     "sparql_find": Cap(20, 50),
-    "sparql_peek": Cap(5, 20),
-    "sparql_slice": Cap(50, 50),
+    "sparql_peek": Cap(5, 20, "n"),
+    "sparql_slice": Cap(50, 50, "length"),
     "sparql_describe": Cap(20, 50),
-    "sparql_sample": Cap(10, 50),
+    "sparql_sample": Cap(10, 50, "n"),
     "endpoints_list": Cap(10, 50),
     "data_graphs": Cap(20, 50),
     "service_desc_graphs": Cap(20, 50),
     "service_desc_features": Cap(50, 50),
-    "service_desc_sample": Cap(10, 20),
+    "service_desc_sample": Cap(10, 20, "n"),
     "memory_search": Cap(5, 20),
 }
 
@@ -118,17 +116,19 @@ def brief_repr(value: object) -> str:
 
 def bounded_limit(tool: str, limit: int, most: int | None = None) -> tuple[int, str]:
     """Return the limit a call gets and, if it was lowered, a note that says so."""
+    name = CAPS[tool].parameter if tool in CAPS else "limit"
     if isinstance(limit, bool) or not isinstance(limit, int) or limit < 1:
-        raise ToolError(
-            f"the limit of {tool} is {brief_repr(limit)}, not a positive whole number",
-            hint="give a number from 1",
-            code="bad-limit",
-            tool=tool,
-        )
+        what = f"the {name} of {tool} is {brief_repr(limit)}, not a positive whole number"
+        raise ToolError(what, hint="give a number from 1", code="bad-limit", tool=tool)
     most = CAPS[tool].most if most is None else most
     if limit > most:
-        return most, f"limit lowered from {brief_repr(limit)} to {most}, the maximum of {tool}"
+        return most, f"{name} lowered from {brief_repr(limit)} to {most}, the maximum of {tool}"
     return limit, ""
+
+
+def size_of(value: object) -> int:
+    """Return the characters of a value as JSON."""
+    return len(json.dumps(value, ensure_ascii=False, default=str))
 
 
 def fit(items: Iterable[T], max_chars: int = MAX_CHARS, *, least: int = 1) -> list[T]:
@@ -136,7 +136,7 @@ def fit(items: Iterable[T], max_chars: int = MAX_CHARS, *, least: int = 1) -> li
     used = 0
     kept: list[T] = []
     for item in items:
-        used += len(json.dumps(item, ensure_ascii=False, default=str))
+        used += size_of(item) + 2
         if len(kept) >= least and used > max_chars:
             break
         kept.append(item)
@@ -146,7 +146,27 @@ def fit(items: Iterable[T], max_chars: int = MAX_CHARS, *, least: int = 1) -> li
 def noted(shown: dict[str, Any], notes: Iterable[str]) -> dict[str, Any]:
     """Return a tool's return with its notes, if there are any."""
     text = "; ".join(note for note in notes if note)
-    return shown | ({"note": text} if text else {})
+    return shown | ({"note": cut(text, NOTES_CHARS)} if text else {})
+
+
+def listing(
+    shown: dict[str, Any],
+    name: str,
+    items: Sequence[Any],
+    notes: Iterable[str],
+    *,
+    limit: int,
+    left_out: Callable[[int], str],
+) -> dict[str, Any]:
+    """Return a return with at most `limit` items, as many as fit, and its notes.
+
+    `left_out` says from the number of the items how to get those that are not among them.
+    """
+    head = noted(shown, notes)
+    kept = fit(items[:limit], MAX_CHARS - LEFT_OUT_CHARS - size_of(head), least=0)
+    cut_off = len(kept) < len(items)
+    listed = {**shown, "count": len(kept), name: kept, "truncated": cut_off}
+    return noted(listed, [left_out(len(kept)) if cut_off else "", *notes])
 
 
 def page(
@@ -154,31 +174,28 @@ def page(
     ref: Ref,
     name: str,
     items: Sequence[Any],
-    show: Callable[[Any], dict[str, Any]],
     limit: int,
     start: int,
-    *,
-    empty: str = "",
-    parameter: str = "limit",
-    extra: Mapping[str, Any] | None = None,
+    empty: str,
+    **extra: Any,
 ) -> dict[str, Any]:
     """Return some of the items behind a handle; a note names the call for the rest."""
     limit, lowered = bounded_limit(tool, limit)
-    hint = "give a whole number from 0"
     if isinstance(start, bool) or not isinstance(start, int) or start < 0:
-        what = f"the start of {tool} is {brief_repr(start)}"
+        what, hint = f"the start of {tool} is {brief_repr(start)}", "give a whole number from 0"
         raise ToolError(what, hint=hint, code="bad-start", tool=tool)
     if start and start >= len(items):
         what = f"{ref.key} has only {len(items)} {name}, and the start is {brief_repr(start)}"
         raise ToolError(what, hint="give a smaller start", code="bad-start", tool=tool)
-    kept = fit([show(item) for item in items[start : start + limit]])
-    following = start + len(kept)
-    left = len(items) - following
-    call = f'{tool}("{ref.key}", {parameter}={CAPS[tool].most}, start={following})'
-    notes = [lowered, f"{left} more: {call}" if left else "", "" if items else empty]
-    counts = {"total": len(items), "count": len(kept)}
-    shown = {"source": ref.source, **(extra or {}), **counts, name: kept, "truncated": left > 0}
-    return noted(shown, notes)
+
+    def left_out(shown: int) -> str:
+        call = f'{tool}("{ref.key}", {CAPS[tool].parameter}={CAPS[tool].most}'
+        # What is too long for one return is passed over.
+        return f"{len(items) - start - shown} more: {call}, start={start + max(1, shown)})"
+
+    head = {"source": ref.source, **extra, "total": len(items)}
+    notes = [lowered, "" if items else empty]
+    return listing(head, name, items[start:], notes, limit=limit, left_out=left_out)
 
 
 # -- what is behind a handle of a query -------------------------------------------------------
@@ -193,7 +210,7 @@ def show_stats(ref: Ref, result: Result, notes: Iterable[str], *, most: int) -> 
     left = len(result.variables) - len(columns)
     more = f"{left} more columns: SELECT fewer, or give them short names" if left else ""
     stats |= {"cols": columns, "truncated": result.truncated or left > 0}
-    return noted(stats, [*notes, more, _more(result, most)])
+    return noted(stats, [_more(result, most), more, *notes])
 
 
 def show_rows(
@@ -221,10 +238,12 @@ def show_rows(
     def show(term: Term | None) -> Any:
         return _uncut(term) if whole else compact(term, namespaces)
 
-    items = fit(
+    rows = (
         {name: show(term) for name, term in zip(result.variables, row, strict=True)}
         for row in result.rows(start, end)
     )
+    said = cut("; ".join(filter(None, notes)), NOTES_CHARS)
+    items = fit(rows, MAX_CHARS - len(said) - LEFT_OUT_CHARS)
     left_out: list[str] = []
     if items:
         items[0], left_out = _narrow(items[0])
@@ -232,24 +251,26 @@ def show_rows(
     stop = start + len(items)
     rest = ref.rows - stop
     following = f"{rest} more rows: sparql_slice({ref.key!r}, {stop}, {stop + 50})"
-    said = [
-        *notes,
-        f"columns left out, too long: {named}" if left_out else "",
-        following if rest > 0 else _more(result, most),
-    ]
+    more = following if rest > 0 else _more(result, most)
+    missing = f"columns left out, too long: {named}" if left_out else ""
     return Rows(
         items,
         source=ref.source,
         total=ref.rows,
         truncated=rest > 0 or bool(left_out) or result.truncated,
-        note="; ".join(note for note in said if note),
+        note="; ".join(filter(None, (more, missing, said))),
     )
 
 
 def _more(result: TableResult | GraphResult, most: int) -> str:
     if not result.truncated:
         return ""
-    return MORE if result.n_rows < most else MORE_THAN_MOST
+    if result.n_rows < most:
+        return f"the endpoint has more rows: sparql_query(query, limit={most}) gives up to {most:,}"
+    return (
+        f"the endpoint has more rows than {most:,}, the maximum of sparql_query: narrow the "
+        "query, or page with ORDER BY, LIMIT and OFFSET"
+    )
 
 
 def _uncut(term: Term | None) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,6 +28,7 @@ from reasoningbank.schema import (
     explain_error,
     is_empty,
     lint,
+    nearest_names,
     probe_run,
     sampling,
 )
@@ -44,10 +46,9 @@ from reasoningbank.sparql import (
     to_iri,
 )
 from reasoningbank.sparql.terms import cut
-from reasoningbank.sparql.tokens import tokenize
 from reasoningbank.sparql.tree import outline
 from reasoningbank.tools import describing, labels
-from reasoningbank.tools.describing import MOST_COUNTED, bounded_count
+from reasoningbank.tools.describing import MOST_COUNTED, bounded_count, counted
 from reasoningbank.tools.returns import (
     CAPS,
     Handle,
@@ -55,6 +56,7 @@ from reasoningbank.tools.returns import (
     bounded_limit,
     brief_repr,
     fit,
+    listing,
     noted,
     show_rows,
     show_stats,
@@ -66,12 +68,10 @@ NO_ROWS = (
 )
 #: How to get what no limit gives.
 PAGING = "ask more narrowly, or use sparql_query with LIMIT and OFFSET"
-#: Characters of a text to search for, and of an IRI in a note.
-MOST_PATTERN, MOST_IRI_CHARS = 300, 200
+#: Characters of a text to search for, of an IRI in a note, and of the example of a class.
+MOST_PATTERN, MOST_IRI_CHARS, EXAMPLE_CHARS = 300, 200, 2_000
 #: Characters of the prefixes, the label properties and one name in `endpoint_info`.
-MOST_PREFIX_CHARS, MOST_LABEL_CHARS, MOST_NAME_CHARS = 4_000, 1_000, 300
-#: Without one of these words, a query selects what is in the data.
-_COMPUTED = ("COUNT", "SUM", "MIN", "MAX", "AVG", "SAMPLE", "AS")
+MOST_PREFIX_CHARS, MOST_LABEL_CHARS, MOST_NAME_CHARS = 2_500, 700, 200
 #: What agents see of each tool, in the order in which they need them.
 TOOL_NAMES = (
     "sparql_query",
@@ -147,7 +147,7 @@ class SPARQLTools:
         """Run a SPARQL query. Returns a handle; look at its rows with sparql_peek(handle)."""
         limit, note = bounded_limit("sparql_query", limit, self.config.max_rows)
         prepared = self._prepare(query, limit)
-        result = self._try(lambda: self._client.query(prepared), query)
+        result = self._try(lambda: self._client.query(prepared, max_rows=limit), query)
         own_limit = outline(prepared.original).limit.value
         if not note and result.truncated and prepared.limit_changed and own_limit is not None:
             note = prepared.limit_note
@@ -181,42 +181,51 @@ class SPARQLTools:
         """List the most frequent classes with their counts."""
         limit, note = bounded_limit("sparql_classes", limit)
         found = self._try(lambda: sampling.classes(self.profile, limit + 1))
-        return self._counted("class", found, limit, note)
+        return self._counted("class", found, limit, [note])
 
     def sparql_properties(self, limit: int = 50, class_uri: str = "") -> dict[str, Any]:
         """List the most frequent properties with counts, of one class if class_uri is given."""
         limit, note = bounded_limit("sparql_properties", limit)
         if not class_uri:
             found = self._try(lambda: sampling.properties(self.profile, limit + 1))
-            return self._counted("property", found, limit, note)
+            return self._counted("property", found, limit, [note])
         iri = self._iri(class_uri)
         found = self._try(lambda: sampling.properties_of(self.profile, iri, limit + 1))
-        note = note if found.items else self._no_class(iri, class_uri)
-        return self._counted("property", found, limit, note)
+        notes = [note] if found.items else self._no_class(iri)
+        return self._counted("property", found, limit, notes)
 
     def sparql_describe(self, uri: str, limit: int = 20) -> dict[str, Any]:
-        """Show a resource's properties, each with an example, and what points to it."""
+        """Show the triples of a resource, some of every property, and what points to it."""
         limit, note = bounded_limit("sparql_describe", limit)
         iri = self._iri(uri)
         about = self._try(lambda: describing.describe(self.profile, iri, limit))
         items = self._about(about)
         notes = [note, *about.notes]
         if not items:
-            notes = ["nothing is known of it; sparql_find(text) searches by name"]
+            notes = [self._near(iri) or "nothing is known of it", "sparql_find(text) searches"]
         shown = self._show(NamedNode(iri))
-        return self._listing("sparql_describe", "triples", items, limit, notes, uri=shown)
+        found = self._listing("sparql_describe", "triples", items, limit, notes, uri=shown)
+        most = CAPS["sparql_describe"].most
+        some = [said for said in about.said if said.side == "o" and len(said.values) < said.count]
+        if some and not found["truncated"]:
+            name = self._show(some[0].property)
+            more = "" if limit == most else f"raise limit (at most {most}), or "
+            how = f'{more}sparql_query("SELECT ?o {{ {shown} {name} ?o }}") lists those of {name}'
+            found = noted({**found, "truncated": True}, [f"there are more values: {how}", *notes])
+        return found
 
     def sparql_find(self, pattern: str, limit: int = 20) -> dict[str, Any]:
-        """Find resources by a part of their name or label, e.g. sparql_find("kinase")."""
+        """Find resources by name, label or identifier, e.g. sparql_find("kinase")."""
         limit, note = bounded_limit("sparql_find", limit)
         text = labels.plain(pattern) if isinstance(pattern, str) else ""
         if not text or len(text) > MOST_PATTERN:
             what = "the pattern is empty, not text, or too long"
             raise ToolError(what, hint="give a part of a name", code="bad-pattern")
-        found = self._try(lambda: labels.find(self.profile, text))
+        found = self._try(lambda: labels.find(self.profile, text, limit))
         items = [
-            {name: self._show(term) for name, term in match._asdict().items()}
-            for match in found.value
+            {name.strip("_"): self._show(term) for name, term in one._asdict().items() if term}
+            | ({} if one.class_ or one.label else self._kind(one.uri))
+            for one in found.value
         ]
         notes = [note, *found.notes]
         if not items:
@@ -229,13 +238,12 @@ class SPARQLTools:
         """List instances of a class, and the properties of the first."""
         n, note = bounded_limit("sparql_sample", n)
         iri = self._iri(class_uri)
-        most = CAPS["sparql_describe"].default
-        instances, first = self._try(lambda: describing.sample(self.profile, iri, n + 1, most))
+        instances, first = self._try(lambda: describing.sample(self.profile, iri, n + 1))
         items = [{"s": self._show(term)} for term in instances]
-        notes = [note, *first.notes] if items else [self._no_class(iri, class_uri)]
-        listing = self._listing("sparql_sample", "instances", items, n, notes)
-        example = fit(self._about(first), 2_000)
-        return {**listing, "class": self._show(NamedNode(iri)), "example": example}
+        notes = [note, *first.notes] if items else self._no_class(iri)
+        example = fit(self._about(first)[: CAPS["sparql_describe"].default], EXAMPLE_CHARS)
+        rest = {"class": self._show(NamedNode(iri)), "example": example}
+        return self._listing("sparql_sample", "instances", items, n, notes, **rest)
 
     def sparql_count(self, query: str) -> dict[str, Any]:
         """Run a query such as SELECT (COUNT(*) AS ?n) WHERE {...} and return the number."""
@@ -252,20 +260,12 @@ class SPARQLTools:
             notes.append(f"only the first {MOST_COUNTED:,} were counted: {brief(error)}")
         if not isinstance(result, TableResult):
             raise ToolError("a count needs a SELECT", hint="use sparql_query for other forms")
-        count: int | float = result.n_rows
+        number, what = counted(query, result)
         truncated = result.truncated or bool(notes)
-        value = result.rows(0, 1)[0][0] if result.n_rows == len(result.variables) == 1 else None
-        number = self._show(value)
-        if isinstance(number, (int, float)) and not isinstance(number, bool):
-            count = number
-            if not any(token.is_word(*_COMPUTED) for token in tokenize(query)):
-                notes.append("the query does not count; this is the value that it selects")
-        else:
-            capped = ", cut at the endpoint's cap" if result.truncated else ""
-            notes.append(f"the query does not count; this is its number of rows{capped}")
+        notes.append(what)
         if is_empty(result, prepared):
             notes += self._explained(explain_empty, prepared) or (NO_ROWS,)
-        return noted({"source": self._source, "count": count, "truncated": truncated}, notes)
+        return noted({"source": self._source, "count": number, "truncated": truncated}, notes)
 
     def endpoint_info(self) -> dict[str, Any]:
         """Return the endpoint's name, authority and address, and the prefixes declared for you."""
@@ -301,7 +301,17 @@ class SPARQLTools:
         try:
             return to_iri(text, self.config.namespaces).value
         except QueryError as error:
-            raise _tool_error(error, error.hint, cut(error.what, MOST_IRI_CHARS)) from error
+            hint = "; ".join(filter(None, (self._near(text), error.hint)))
+            raise _tool_error(error, hint, cut(error.what, MOST_IRI_CHARS)) from error
+
+    def _near(self, name: str) -> str:
+        """Return a hint with the classes and properties that a name probably means."""
+        try:
+            near = nearest_names(name[:MOST_IRI_CHARS], self.schema)
+        except UsageError as broken:
+            return _no_hint(broken)
+        shown = ", ".join(str(self._show(NamedNode(term.iri))) for term in near)
+        return f"did you mean {shown}?" if shown else ""
 
     def _prepare(self, query: str, limit: int | None) -> PreparedQuery:
         return self._try(lambda: self._client.prepare(query, limit=limit), query)
@@ -336,15 +346,23 @@ class SPARQLTools:
         except UsageError as broken:
             return (_no_hint(broken),)
 
-    def _no_class(self, iri: str, written: str) -> str:
-        try:
-            known = self._client.query(f"ASK {{ {self.profile.within(f'<{iri}> ?p ?o')} }}")
-        except _FAILURES:
-            known = BooleanResult(False)
-        written = cut(written, MOST_IRI_CHARS)
-        if isinstance(known, BooleanResult) and known.value:
-            return f"{written} is a resource, not a class: sparql_describe({written!r}) shows it"
-        return f"nothing is of class {written}; sparql_classes() lists classes"
+    def _kind(self, name: Term) -> dict[str, str]:
+        """Return whether the schema has a name as a class or a property."""
+        iri = str(getattr(name, "value", ""))
+        with contextlib.suppress(UsageError):
+            if iri in self.schema.classes:
+                return {"class": "rdfs:Class"}
+            if iri in self.schema.properties:
+                return {"class": "rdf:Property"}
+        return {}
+
+    def _no_class(self, iri: str) -> list[str]:
+        """Explain why nothing is of a class, as the query that asks for it is explained."""
+        name = self._show(NamedNode(iri))
+        query = f"SELECT ?s {{ {self.profile.within(f'?s a {name}')} }}"
+        found = self._explained(explain_empty, self._prepare(query, 1))
+        nothing = f"nothing is of class {cut(str(name), MOST_IRI_CHARS)}"
+        return list(found or (nothing, "sparql_classes() lists classes"))
 
     # -- showing --------------------------------------------------------------------------
 
@@ -375,19 +393,23 @@ class SPARQLTools:
         return compact(term, self.config.namespaces)
 
     def _about(self, about: describing.About) -> list[dict[str, Any]]:
+        """Return one item a value; the first of a property has the count, if it has more."""
         return [
-            {"p": self._show(one.property), one.side: self._show(one.example)}
-            | ({"count": one.count} if one.count > 1 else {})
+            {"p": self._show(one.property), one.side: self._show(value)}
+            | ({"count": one.count} if at == 0 and one.count > len(one.values) else {})
             for one in about.said
+            for at, value in enumerate(one.values)
         ]
 
-    def _counted(self, name: str, found: sampling.Counted, limit: int, note: str) -> dict[str, Any]:
+    def _counted(
+        self, name: str, found: sampling.Counted, limit: int, notes: list[str]
+    ) -> dict[str, Any]:
         items = [
             {name: self._show(NamedNode(iri))} | ({} if count is None else {"count": count})
             for iri, count in found.items
         ]
         plural = "classes" if name == "class" else "properties"
-        notes = [note, *found.notes]
+        notes = [*notes, *found.notes]
         if self._try(lambda: self.profile.in_graphs):
             notes.append("the data are in named graphs only: put GRAPH ?g { ... } around patterns")
         return self._listing(f"sparql_{plural}", plural, items, limit, notes, via=found.via)
@@ -402,19 +424,17 @@ class SPARQLTools:
         **rest: Any,
     ) -> dict[str, Any]:
         """Return `limit` of the items; one item more shows that the list is cut."""
-        kept = fit(items[:limit])
-        truncated = len(kept) < len(items)
-        how = ""
-        if truncated:
-            most = CAPS[tool].most
-            how = "raise limit or ask more narrowly"
-            if len(kept) < min(limit, len(items)):
-                how = f"one return holds no more; {PAGING}"
-            elif limit >= most:
-                how = f"{most} is the maximum of {tool}; {PAGING}"
-            how = f"there may be more: {how}"
-        listing = {"source": self._source, **rest, "count": len(kept), name: kept}
-        return noted(listing | {"truncated": truncated}, [*notes, how])
+        cap = CAPS[tool]
+
+        def left_out(shown: int) -> str:
+            if shown < min(limit, len(items)):
+                return f"there are more, but one return holds no more: {PAGING}"
+            if limit >= cap.most:
+                return f"there may be more; {cap.most} is the maximum of {tool}: {PAGING}"
+            return f"there may be more: raise {cap.parameter} (at most {cap.most})"
+
+        head = {"source": self._source, **rest}
+        return listing(head, name, items, list(notes), limit=limit, left_out=left_out)
 
 
 def _has_empty_column(result: Result) -> bool:

@@ -112,17 +112,20 @@ def test_an_unparsable_reply_is_a_failed_turn(episode: Callable[..., Episode]) -
 
 
 def test_failing_code_is_text_and_the_trial_goes_on(episode: Callable[..., Episode]) -> None:
-    attempt = solve(episode(turn("print(1/0)"), turn("if:"), turn(f"SUBMIT('{QUERY}')")))
+    failing = turn("print('seen')\nx = 1/0")
+    attempt = solve(episode(failing, turn("if:"), turn(f"SUBMIT('{QUERY}')")))
     assert attempt.status == "submitted"
-    assert "ZeroDivisionError" in outputs(attempt)[0]
+    error = "[Error] ZeroDivisionError: division by zero\n  line 2: x = 1/0"
+    assert outputs(attempt)[0] == f"{error}\nPrinted before the error:\nseen\n"
+    assert outputs(attempt)[0].replace("\n", "\\n") in prompts(attempt)[1]
     assert outputs(attempt)[1].startswith("[Error]")
 
 
 def test_code_that_is_no_python_is_told_where_and_why(episode: Callable[..., Episode]) -> None:
     given = episode(turn("n = 1\nprint(n"), turn("if n:\n    x = = 2"), turn(f"SUBMIT('{QUERY}')"))
     first, second, _ = outputs(solve(given))
-    assert first == "[Error] SyntaxError: line 2: '(' was never closed: print(n"
-    assert second == "[Error] SyntaxError: line 2: invalid syntax: x = = 2"
+    assert first == "[Error] SyntaxError: '(' was never closed\n  line 2: print(n"
+    assert second == "[Error] SyntaxError: invalid syntax\n  line 2: x = = 2"
 
 
 class Cut(DummyLM):  # type: ignore[misc]

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import dspy.primitives
+import psutil
 import pytest
 from dspy.primitives.code_interpreter import CodeExecutionError, FinalOutput
 
@@ -80,38 +81,52 @@ def test_a_tool_error_can_be_caught_by_its_name(sandbox: Sandbox) -> None:
     assert sandbox.execute(code) == "caught the query is wrong; try another\n"
 
 
-def test_an_uncaught_tool_error_is_one_line_for_the_agent(sandbox: Sandbox) -> None:
-    with pytest.raises(CodeExecutionError, match="the query is wrong; try another"):
-        sandbox.execute("sparql_query('boom')")
-
-
 @pytest.mark.parametrize(
-    ("code", "why"),
+    ("code", "said"),
     [
-        ("print(", "line 1: '(' was never closed: print("),
-        ("x = 1\nfor i in range(3)\n    pass", "line 2: expected ':': for i in range(3)"),
-        ('q = """SELECT', "line 1: unterminated triple-quoted string literal"),
-        ("x = 'a\nb'", "line 1: unterminated string literal"),
-        ("import json as\n", "line 1: "),
-        ("return 1", "line 1: 'return' outside function: return 1"),
-        ("eval('1 +')", "invalid syntax"),
-        ("(" * 300, "too many nested parentheses"),
+        ("print(", "SyntaxError: '(' was never closed\n  line 1: print("),
+        ("x = 1\nfor i in range(3)\n  y", "SyntaxError: expected ':'\n  line 2: for i in range(3)"),
+        ("x = 'a\nb'", "SyntaxError: unterminated string literal"),
+        ("return 1", "SyntaxError: 'return' outside function\n  line 1: return 1"),
+        ("(" * 300, "SyntaxError: too many nested parentheses\n  line 1: ((("),
+        ("x = 1\nx = x/0", "ZeroDivisionError: division by zero\n  line 2: x = x/0"),
+        ("{}['a']", "KeyError: 'a'\n  line 1: {}['a']"),
+        ("\neval('1 +')", "SyntaxError: invalid syntax (<string>, line 1)\n  line 2: eval('1 +')"),
+        (
+            "def inner():\n    return [][1]\nx = inner()",
+            "IndexError: list index out of range\n  line 2: ",
+        ),
+        ("kept_before()", "ZeroDivisionError: division by zero\n  line 1: kept_before()"),
+        ("sparql_query('boom')", "ToolError: the query is wrong; try another\n  line 1: sparql_q"),
+        ("raise ValueError('x' * 10**6)", "ValueError: xxx"),
+        ("raise SystemExit(3)", "SystemExit: 3\n  line 1: raise SystemExit(3)"),
     ],
 )
-def test_what_is_no_python_is_told_by_line(sandbox: Sandbox, code: str, why: str) -> None:
-    with pytest.raises(SyntaxError) as caught:
-        sandbox.execute(code)
-    assert str(caught.value).startswith("SyntaxError: ")
-    assert why in str(caught.value)
-    assert "\n" not in str(caught.value)
-    assert len(str(caught.value)) < 400
+def test_an_error_is_text_with_its_line(sandbox: Sandbox, code: str, said: str) -> None:
+    sandbox.execute("def kept_before():\n    x = 1\n    return x/0")
+    with pytest.raises(CodeExecutionError) as caught:
+        # A variable is sent as a line before the code, and is no line of it.
+        sandbox.execute(code, {"question": "who?"})
+    assert said in str(caught.value)
+    assert len(str(caught.value)) < 6_000
 
 
-def test_code_cannot_make_more_of_being_no_python(sandbox: Sandbox) -> None:
-    sandbox.execute("kept_why = _rb_why\n_rb_why = lambda code: 'x' * 100_000 + '\\n'")
-    with pytest.raises(SyntaxError) as caught:
+@pytest.mark.parametrize("last", ["1/0", "eval('1 +')", "import sys; sys.exit()", "int('x')"])
+def test_a_failing_turn_keeps_what_it_printed(sandbox: Sandbox, last: str) -> None:
+    with pytest.raises(CodeExecutionError) as caught:
+        sandbox.execute(f"print('first')\nprint('second')\n{last}")
+    assert str(caught.value).endswith("\nPrinted before the error:\nfirst\nsecond\n")
+    assert sandbox.execute("print('third')") == "third\n"
+
+
+def test_a_turn_that_ends_with_a_value_keeps_what_it_printed(sandbox: Sandbox) -> None:
+    assert sandbox.execute("print('first')\nsparql_query('x')") == f"first\n{REF!r}\n"
+
+
+def test_code_cannot_make_more_of_an_error(sandbox: Sandbox) -> None:
+    sandbox.execute("kept_why = _rb_why\n_rb_why = lambda *_: 1/0")
+    with pytest.raises(CodeExecutionError):
         sandbox.execute("print(")
-    assert len(str(caught.value)) < 400
     sandbox.execute("_rb_why = kept_why")
     assert sandbox.execute("print('alive')") == "alive\n"
 
@@ -139,10 +154,8 @@ def test_files_environment_and_network_are_out_of_reach(sandbox: Sandbox, code: 
 
 
 def test_a_run_away_loop_is_stopped_and_told(sandbox: Sandbox) -> None:
-    began = time.monotonic()
     with pytest.raises(CodeExecutionError, match=r"stopped after 4 s.*variables are gone"):
         sandbox.execute("while True: pass")
-    assert time.monotonic() - began < 20
     assert sandbox.execute("print(sparql_query('x').key)") == "results_0\n"
 
 
@@ -155,14 +168,13 @@ def test_submit_ends_with_the_value(sandbox: Sandbox) -> None:
 
 
 def test_the_pool_hands_out_a_warm_sandbox() -> None:
-    began = time.monotonic()
     with SandboxPool(spare=1) as pool:
-        while not pool.ready and time.monotonic() < began + 60:
+        while not pool.ready:
             time.sleep(0.01)
-        ready = time.monotonic()
+        running = {child.pid for child in psutil.Process().children(recursive=True)}
         box = pool()
         assert box.execute("print(1)") == "1\n"
-        assert time.monotonic() - ready < (ready - began) / 2
+        assert box._inner.deno_process.pid in running
         box.shutdown()
 
 
@@ -179,7 +191,7 @@ for line in sys.stdin:
     request = json.loads(line)
     known = request.get("id")
     code = request.get("params", {}).get("code", "")
-    if code == "evil":
+    if "'evil'" in code:
         EVIL
     said = "2\n" if code == "print(1+1)" else "fine"
     say(json.dumps({"jsonrpc": "2.0", "result": {"output": said}, "id": known}))
@@ -216,11 +228,11 @@ def taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Sa
         ('[say("") for _ in range(200)]', "brought"),
         ('say("x" * 9_000_000)', "the code wrote more than 8,000,000 characters at once"),
         ("os._exit(0)", "brought"),
-        ("os.close(1); time.sleep(60)", "brought"),
-        ("time.sleep(60)", "the code was stopped after 1 s"),
+        ("os.close(1); time.sleep(10**6)", "brought"),
+        ("time.sleep(10**6)", "the code was stopped after 1 s"),
         ("sys.stderr.write('e' * 1_000_000)", "the code was stopped after 1 s"),
         (
-            "[call(name='long_answer', kwargs={}) for _ in range(50)]; time.sleep(60)",
+            "[call(name='long_answer', kwargs={}) for _ in range(50)]; time.sleep(10**6)",
             "the code was stopped after 1 s",
         ),
     ],
@@ -230,11 +242,9 @@ def test_whatever_comes_is_told_and_the_interpreter_replaced(
 ) -> None:
     sandbox = taken(evil)
     assert sandbox.execute("good") == "fine"
-    began = time.monotonic()
     with pytest.raises(CodeExecutionError, match=reason) as caught:
         sandbox.execute("evil")
     assert str(caught.value).endswith(GONE)
-    assert time.monotonic() - began < 5
     assert sandbox.execute("good") == "fine"
     sandbox.shutdown()
 
@@ -278,12 +288,11 @@ def test_a_forged_end_that_is_no_submission_is_an_error(taken: Callable[[str], S
 def test_the_end_does_not_wait_for_a_process_that_ignores_it(
     taken: Callable[[str], Sandbox],
 ) -> None:
-    sandbox = taken("say(json.dumps({'result': {'output': ''}, 'id': known})); time.sleep(60)")
+    sandbox = taken("say(json.dumps({'result': {'output': ''}, 'id': known})); time.sleep(10**6)")
     sandbox.execute("evil")
-    began = time.monotonic()
+    # It would sleep for days.
     sandbox.shutdown()
     sandbox.shutdown()
-    assert time.monotonic() - began < 20
 
 
 pytestmark = pytest.mark.sandbox

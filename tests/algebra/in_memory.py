@@ -11,7 +11,14 @@ from typing import Any, Literal
 import pyoxigraph
 from rdflib import Graph
 
-from reasoningbank.algebra import Row, Table, graph_from_quads, json_chunks, run_program
+from reasoningbank.algebra import (
+    QueryRequest,
+    Row,
+    Table,
+    graph_from_quads,
+    json_chunks,
+    run_program,
+)
 from reasoningbank.algebra.terms import BlankNodes, from_oxigraph
 from reasoningbank.errors import EndpointError
 
@@ -38,7 +45,7 @@ class Memory:
 
     documents: dict[str, str] = field(default_factory=dict)
     data: str = ""
-    composer: Callable[[str, str, frozenset[str]], str] | None = None
+    composer: Callable[[QueryRequest], str] | None = None
     limits: Bounds = field(default_factory=Bounds)
     log: list[str] = field(default_factory=list)
     written: dict[str, Graph] = field(default_factory=dict)
@@ -56,7 +63,16 @@ class Memory:
             raise EndpointError("HTTP 404", where=url, hint="check the address")
         return graph_from_quads(pyoxigraph.parse(self.documents[url], TURTLE, base_iri=url))
 
-    def send(self, method: Literal["PUT", "POST", "PATCH"], url: str, body: Graph | str) -> Ended:
+    def send(
+        self,
+        method: Literal["PUT", "POST", "PATCH"],
+        url: str,
+        body: Graph | str,
+        *,
+        only_new: bool = False,
+    ) -> Ended:
+        if only_new and url in self.written:
+            raise EndpointError("the document exists", where=url, code="write-refused")
         self.log.append(f"{method} {url}")
         if isinstance(body, str):
             self.updates.append(body)
@@ -88,9 +104,9 @@ class Memory:
         self.log.append(f"ASK {endpoint}")
         return bool(self.store.query(query))
 
-    def compose(self, question: str, endpoint: str, names: frozenset[str]) -> str:
+    def compose(self, request: QueryRequest) -> str:
         assert self.composer is not None
-        return self.composer(question, endpoint, names)
+        return self.composer(request)
 
     def uuid(self, place: str) -> str:
         return f"00000000-0000-4000-8000-{next(self._uuids):012d}"

@@ -187,7 +187,7 @@ def test_concurrent_rows_keep_their_order() -> None:
             together.wait()  # passes only when four rows are worked on at the same time
             return Graph()
 
-        def send(self, method: Any, url: str, body: Any) -> Ended:
+        def send(self, method: Any, url: str, body: Any, **_: Any) -> Ended:
             return Ended(200, url)
 
     put = op("PUT", url=op("Concat", inputs=["http://e/", N]), data=op("GET", url="http://e/"))
@@ -199,7 +199,7 @@ def test_concurrent_rows_keep_their_order() -> None:
 @pytest.mark.parametrize("workers", [1, 3])
 def test_after_a_failure_nothing_more_is_begun(workers: int) -> None:
     class Failing(Long):
-        def send(self, method: Any, url: str, body: Any) -> Ended:
+        def send(self, method: Any, url: str, body: Any, **_: Any) -> Ended:
             if url.endswith("/5"):
                 raise EndpointError("connection lost", where=url)
             return super().send(method, url, body)

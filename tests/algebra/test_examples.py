@@ -15,7 +15,14 @@ from pyoxigraph import NamedNode, RdfFormat, Triple, serialize
 from rdflib import RDF, Graph, Literal, URIRef
 from rdflib.compare import isomorphic
 
-from reasoningbank.algebra import ProgramError, Runtime, graph_from_jsonld, json_chunks, run_program
+from reasoningbank.algebra import (
+    ProgramError,
+    QueryRequest,
+    Runtime,
+    graph_from_jsonld,
+    json_chunks,
+    run_program,
+)
 from reasoningbank.algebra.web import checked
 from reasoningbank.ldp import LDPServer
 from reasoningbank.sparql import OxigraphServer
@@ -53,8 +60,8 @@ def wrote(url: str, status: str = "200") -> dict[str, Any]:
 def test_the_biggest_cities_of_denmark(web: Memory) -> None:
     told: list[tuple[str, str, frozenset[str]]] = []
 
-    def composer(question: str, endpoint: str, names: frozenset[str]) -> str:
-        told.append((question, endpoint, names))
+    def composer(request: QueryRequest) -> str:
+        told.append((request.question, request.endpoint, request.columns))
         return (
             "PREFIX schema: <http://schema.org/> SELECT ?city ?cityName WHERE "
             "{ ?city schema:name ?cityName FILTER(LANG(?cityName) = 'da') } ORDER BY ?cityName"
@@ -139,7 +146,7 @@ def test_put(web: Memory) -> None:
 
 
 def test_sparql_string(web: Memory) -> None:
-    web.composer = lambda question, endpoint, names: f"DESCRIBE <{DBR}Copenhagen>"
+    web.composer = lambda _: f"DESCRIBE <{DBR}Copenhagen>"
     question = "Provide the description of the City of Copenhagen"
     assert outcome(op("SPARQLString", question=question), web) == f"DESCRIBE <{DBR}Copenhagen>"
 
@@ -372,8 +379,8 @@ class World:
     asked: list[tuple[str, str, frozenset[str]]]
 
     def runtime(self, **settings: Any) -> Runtime:
-        def compose(question: str, endpoint: str, names: frozenset[str]) -> str:
-            self.asked.append((question, endpoint, names))
+        def compose(request: QueryRequest) -> str:
+            self.asked.append((request.question, request.endpoint, request.columns))
             return QUERY
 
         return Runtime(

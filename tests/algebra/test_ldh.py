@@ -70,6 +70,20 @@ def test_a_container_is_the_document_that_was_decided(runtime: Runtime) -> None:
     assert isomorphic(runtime.get(url), expected)
 
 
+@pytest.mark.parametrize(("name", "inside"), [("Item", "container"), ("Container", "parent")])
+def test_what_exists_is_kept_where_only_new_documents_are_wanted(
+    runtime: Runtime, name: str, inside: str
+) -> None:
+    call = op(f"ldh-Create{name}", **{inside: f"{HUB}items/"}, title="First", slug="a")
+    run_program(call, runtime)
+    again = op(f"ldh-Create{name}", **{**call["args"], "title": "Second", "only_new": True})
+    with raises(ReasoningBankError, "write-refused"):
+        run_program(again, runtime)
+    assert "First" in {str(term) for term in runtime.get(f"{HUB}items/a/").objects()}
+    (wrong,) = mistakes(op(f"ldh-Create{name}", **{**call["args"], "only_new": "yes"}))
+    assert said(wrong) == "$.args.only_new wrong-type"
+
+
 def test_an_item_is_the_document_that_was_decided(runtime: Runtime) -> None:
     made = run_program(
         op(

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import copy
+import json
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from rdflib import Literal, URIRef
 
 from reasoningbank.algebra import (
     ProgramError,
@@ -191,11 +193,64 @@ def test_an_update_is_not_carried_out_to_be_checked() -> None:
 
 
 def test_the_place_of_a_mistake_in_an_update_is_told() -> None:
-    update = "PREFIX e: <http://e/>\nDELETE { ?s e:p } WHERE { ?s f:p ?o }"
+    update = "PREFIX e: <http://e/>\nDELETE { ?s e:p } WHERE { ?s e:p ?o }"
     (wrong,) = mistakes(op("PATCH", url=E, update=update))
     assert str(wrong).startswith(
         "$.args.update: line 2, column 13: the query cannot be parsed near"
     )
+
+
+MADE = op("Substitute", query="ASK { ?a a ?v }", var="v", binding=1)
+UNSOUND = [
+    (op("SELECT", endpoint=E, query="SELECT ?a { ?a my:p 1 }"), "query unknown-prefix"),
+    (op("PATCH", url=E, update="INSERT DATA { <a:b> my:p 1 }"), "update unknown-prefix"),
+    (op("Substitute", query="ASK { ?a my:p ?v }", var="v", binding=1), " invalid-result"),
+    (op("Substitute", query="ASK { ?a a ?v", var="v", binding=value("$x")), " invalid-result"),
+    (op("Substitute", query="ASK { ?a a ?v }", var="w", binding=value("$x")), " no-such-variable"),
+    (op("Values", query="ASK { ?a a ", data=[{"a": text("x")}]), "query syntax-error"),
+    (op("SELECT", endpoint=E, query=MADE), "query wrong-form"),
+    (op("PATCH", url=E, update=MADE), "update wrong-form"),
+    (op("Filter", input=[{"a": text("x")}], expression="?a = my:x"), "expression bad-condition"),
+    (op("Replace", input="x", pattern="(", replacement=""), "pattern bad-pattern"),
+]
+
+
+@pytest.mark.parametrize(("wrong", "told"), UNSOUND)
+def test_nothing_is_written_before_all_queries_are_sound(wrong: Any, told: str) -> None:
+    runtime = Memory()
+    program = [op("PUT", url="http://e/a", data={"@id": "", "http://e/p": 1}), wrong]
+    with pytest.raises(ProgramError) as failed:
+        outcome(program, runtime, x=Literal("y"))
+    place, code = told.split(" ")
+    assert failed.value.code == code
+    assert failed.value.where.startswith(f"$[1].args.{place}" if place else "$[1]")
+    assert runtime.log == []
+
+
+def test_the_prefixes_of_a_pack_are_declared() -> None:
+    asked = op("SELECT", endpoint=E, query="SELECT ?a { ?a my:p 1 }")
+    built = op("SELECT", endpoint=E, query=op("Concat", inputs=["SELECT ?a {", "?a my:p 1 }"]))
+    kept = op("Filter", input=asked, expression="?a = my:a")
+    put = op("PUT", url="http://e/d", data={"@id": "my:a", "my:p": 1})
+    patch = op(
+        "PATCH", url="http://e/d", update=op("Concat", inputs=["INSERT DATA { my:a a ", "my:b }"])
+    )
+    runtime = Memory(data="<http://my/a> <http://my/p> 1 .")
+    program = read_program([asked, built, kept, put, patch], prefixes={"my": "http://my/"})
+    results = json.loads("".join(json_chunks(run_program(program, runtime))))
+    assert [one["results"]["bindings"] for one in results[:3]] == [[{"a": uri("http://my/a")}]] * 3
+    assert (URIRef("http://my/a"), URIRef("http://my/p"), None) in runtime.written["http://e/d"]
+    assert runtime.updates[0].startswith("PREFIX my: <http://my/>")
+
+
+def test_what_substitution_makes_need_not_be_valid_before() -> None:
+    made = op("Substitute", query="SELECT ?a FROM ?g { ?a a ?b }", var="g", binding=value("$x"))
+    assert mistakes(op("SELECT", endpoint=E, query=made), ["x"]) == ()
+
+
+@pytest.mark.parametrize("prefix", ["wdt", "wikibase", "dbp", "dc", "prov"])
+def test_well_known_prefixes_need_no_declaration(prefix: str) -> None:
+    assert not mistakes(op("ASK", endpoint=E, query=f"ASK {{ ?a {prefix}:x ?b }}"))
 
 
 @pytest.mark.parametrize(

@@ -43,7 +43,7 @@ SPECIFIED = [
     "ResolveURI(base: URI, relative: str) → URI",
     "GET(url: URL) → Graph",
     "POST(url: URL, data: Graph) → Table",
-    "PUT(url: URL, data: Graph) → Table",
+    "PUT(url: URL, data: Graph, only_new?: bool) → Table",
     "PATCH(url: URL, update: Query) → Table",
     "SPARQLString(question: str) → str",
     "SELECT(endpoint: URL, query: Query) → Table",
@@ -190,6 +190,14 @@ def test_operations_may_stand_in_json_ld_and_in_rows() -> None:
     data = {"@id": "", "http://e/p": [value("x"), {"@id": value("y")}]}
     CHECKER.validate(op("PUT", url=value("u"), data=data))
     CHECKER.validate(op("ForEach", select=[{"x": value("y")}], operation=value("x")))
+
+
+def test_what_validation_takes_it_takes() -> None:
+    CHECKER.validate({"@op": "STRUUID", "args": {}})
+    term = {"type": "uri", "value": op("Str", input="http://e/a")}
+    call = op("Substitute", query="ASK { ?a a ?v }", var="v", binding=term)
+    CHECKER.validate(call)
+    assert not mistakes(call)
 
 
 def test_it_may_hold_some_operations_only() -> None:

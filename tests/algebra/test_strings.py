@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from reasoningbank.algebra import ProgramError, mistakes
@@ -132,12 +134,22 @@ def test_encode_for_uri(words: str, encoded: str) -> None:
     assert outcome(op("EncodeForURI", input=words)) == encoded
 
 
-def test_encode_for_uri_takes_any_term_with_a_text() -> None:
-    for term, encoded in (
-        (text("é", "fr"), "%C3%A9"),
-        (uri("http://e/é"), "http%3A%2F%2Fe%2F%C3%A9"),
+def test_encode_for_uri_takes_strings_with_a_language() -> None:
+    assert outcome(op("EncodeForURI", input=text("é", "fr"))) == "%C3%A9"
+
+
+@pytest.mark.parametrize("given", [uri("http://e/é"), op("URI", input="http://e/é")])
+def test_functions_on_strings_take_no_uri(given: Any) -> None:
+    for call in (
+        op("EncodeForURI", input=given),
+        op("Replace", input=given, pattern="e", replacement="f"),
     ):
-        assert outcome(op("EncodeForURI", input=term)) == encoded
+        (wrong,) = mistakes(call)
+        assert said(wrong) == "$.args.input wrong-type"
+    rows = op("ForEach", select=[{"x": given}], operation=op("EncodeForURI", input=value("x")))
+    with raises(ProgramError, "wrong-type"):
+        outcome(rows)
+    assert outcome(op("EncodeForURI", input=op("Str", input=given))) == "http%3A%2F%2Fe%2F%C3%A9"
 
 
 BASE = "http://a/b/c/d;p?q"

@@ -83,6 +83,22 @@ def test_scalars_are_literals() -> None:
     assert str(literal(long, datatype=str(XSD.integer))) == long
 
 
+@pytest.mark.parametrize("number", [2**53, 10**20 + 1, -(10**21), 10**400])
+def test_integers_of_json_are_exact(number: int) -> None:
+    typed = {"p": {"@id": "http://e/p", "@type": str(XSD.decimal)}}
+    for written, datatype in (
+        ({"http://e/p": number}, XSD.integer),
+        ({"http://e/p": [{"@value": number}]}, XSD.integer),
+        ({"http://e/p": {"@value": number, "@type": str(XSD.decimal)}}, XSD.decimal),
+        ({"@context": typed, "p": number}, XSD.decimal),
+        ({"@context": {"p": {"@id": "http://e/p", "@type": "@id"}}, "p": number}, XSD.integer),
+    ):
+        (term,) = graph_from_jsonld({"@id": "http://e/a", **written}).objects()
+        assert isinstance(term, Literal)
+        assert (str(term), term.datatype) == (str(number), datatype)
+    assert outcome(op("Str", input=number)) == str(number)
+
+
 def test_a_lone_term_is_its_lexical_value() -> None:
     assert to_json(Literal("x", lang="en")) == "x"
     assert to_json(Literal(5)) == "5"

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reasoningbank.algebra.web import AddressMap, checked, inside, within
+from reasoningbank.algebra import Runtime
+from reasoningbank.algebra.web import checked, inside, moved, within
 from reasoningbank.algebra.writes import digest
 from reasoningbank.errors import UsageError
 from reasoningbank.ldp.documents import document_url
@@ -115,21 +116,18 @@ def test_the_longest_base_counts() -> None:
 
 
 def test_public_addresses_are_asked_elsewhere() -> None:
-    here = AddressMap(
-        {
-            "http://dbpedia.org/": "http://127.0.0.1:1/",
-            "http://dbpedia.org/data": "http://127.0.0.1:2/d/",
-            "https://q.example/sparql": "http://127.0.0.1:3/query",
-        }
-    )
-    assert here.asked_at("http://dbpedia.org/resource/x?y") == "http://127.0.0.1:1/resource/x?y"
-    assert here.asked_at("http://dbpedia.org/data/x") == "http://127.0.0.1:2/d/x"
-    assert here.asked_at("http://dbpedia.org/database") == "http://127.0.0.1:1/database"
-    assert here.asked_at("https://q.example/sparql") == "http://127.0.0.1:3/query"
-    assert here.asked_at("http://dbpedia.org.evil/") == "http://dbpedia.org.evil/"
-    assert here.known_as("http://127.0.0.1:1/x") == "http://dbpedia.org/x"
+    real = {
+        "http://dbpedia.org/": "http://127.0.0.1:1/",
+        "http://dbpedia.org/data": "http://127.0.0.1:2/d/",
+        "https://q.example/sparql": "http://127.0.0.1:3/query",
+    }
+    assert moved(real, "http://dbpedia.org/resource/x?y") == "http://127.0.0.1:1/resource/x?y"
+    assert moved(real, "http://dbpedia.org/data/x") == "http://127.0.0.1:2/d/x"
+    assert moved(real, "http://dbpedia.org/database") == "http://127.0.0.1:1/database"
+    assert moved(real, "https://q.example/sparql") == "http://127.0.0.1:3/query"
+    assert moved(real, "http://dbpedia.org.evil/") == "http://dbpedia.org.evil/"
     with raises(UsageError, "bad-url"):
-        AddressMap({"dbpedia": "http://127.0.0.1:1/"})
+        Runtime(addresses={"dbpedia": "http://127.0.0.1:1/"})
 
 
 BASE = "http://e/mine/"

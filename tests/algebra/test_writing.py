@@ -72,6 +72,31 @@ def states(runtime: Runtime) -> list[tuple[str, str]]:
     return [(write.method, write.state) for write in runtime.writes]
 
 
+def test_only_a_new_document_is_written(
+    make: Callable[..., Runtime], site: LDPServer, front: Front, tmp_path: Path
+) -> None:
+    journal = tmp_path / "j"
+    runtime = make(journal=journal)
+    assert runtime.send("PUT", DOC, graph(f"<> <{P}> 1 ."), only_new=True).status == 201
+    assert front.headers[-1]["if-none-match"] == "*"
+    with raises(EndpointError, "write-refused"):
+        runtime.send("PUT", DOC, graph(f"<> <{P}> 2 ."), only_new=True)
+    assert [value[1] for value in values(site)] == ["1"]
+    assert front.times("PUT") == 1
+    # Whether a write with a lost reply was done is seen in the document.
+    front.script(LOSE, methods="PUT")
+    runtime.send("PUT", f"{BASE}e", graph(BLANK), only_new=True)
+    assert front.times("PUT") == 2
+    assert [state for _, state in states(runtime)] == ["done", "refused", "done"]
+    # Somebody else made it between the look and the request.
+    front.script(answer(412), methods="PUT")
+    with raises(EndpointError, "write-refused"):
+        runtime.send("PUT", f"{BASE}f", graph(BLANK), only_new=True)
+    runtime.close()
+    again = make(journal=journal, resume=True)
+    assert again.send("PUT", DOC, graph(f"<> <{P}> 1 ."), only_new=True).status == 201
+
+
 def test_each_way_to_write(make: Callable[..., Runtime], site: LDPServer) -> None:
     runtime = make()
     assert runtime.send("PUT", DOC, graph(f"<> <{P}> 1 .")).status == 201

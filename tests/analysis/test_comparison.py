@@ -120,7 +120,7 @@ def test_only_tasks_that_both_have_judged_are_compared_and_the_rest_is_told() ->
     said = found.sentence()
     assert "2 tasks judged in only one arm left out" in said
     assert "1 task with a defective gold query left out" in said
-    assert "1 infrastructure error, so at worst +0.86 and at best +1.00" in said
+    assert "1 unjudged trial, so at worst +0.86 and at best +1.00" in said
 
 
 def test_nothing_in_common_is_no_comparison() -> None:

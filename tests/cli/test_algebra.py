@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from click.testing import Result
+from towns import write_towns
 from typer.testing import CliRunner
 
 from reasoningbank.cli.algebra import app
@@ -88,6 +89,15 @@ def test_a_mistake_is_one_line_with_its_path() -> None:
     assert error(said(program)) == (
         "$.args.data: expected a graph (JSON-LD), but URI yields a URI; fetch it with GET"
     )
+
+
+def test_what_a_pack_declares_need_not_be_declared(tmp_path: Path) -> None:
+    pack = write_towns(tmp_path / "towns").root
+    program = op("ASK", endpoint="https://towns.example/sparql", query="ASK { t:Ribe ?p ?o }")
+    result = said(program, "--json", command="validate")
+    assert [one["code"] for one in json.loads(result.stdout)] == ["unknown-prefix"]
+    assert said(program, "--pack", str(pack), command="validate").exit_code == 0
+    assert said(program, "--pack", str(pack)).stdout == '"true"\n'
 
 
 def test_nothing_is_printed_of_a_run_that_fails() -> None:
@@ -181,7 +191,14 @@ def test_validate() -> None:
         "$[1].args: Str lacks the argument input (a string)",
     ]
     told = json.loads(said(op("GTE"), "--json", command="validate").stdout)
-    assert told == [{"path": "$", "what": "unknown operation 'GTE'", "hint": "did you mean 'GET'"}]
+    assert told == [
+        {
+            "path": "$",
+            "code": "unknown-operation",
+            "what": "unknown operation 'GTE'",
+            "hint": "did you mean 'GET'",
+        }
+    ]
     assert json.loads(said(put("a"), "--json", command="validate").stdout) == []
     assert said(op("Value", name="$x"), "--var", "x=1", command="validate").exit_code == 0
 

@@ -57,7 +57,7 @@ def test_an_experiment_is_run_shown_and_gone_on_with(
     assert "[1/1]" in first.err
     again = cli("run", file, "--json")
     assert json.loads(again.out)["arms"][0]["strict"] == 2
-    assert "[2/2] one · t001: strict" in again.err
+    assert "[2/2] one · t001: right" in again.err
     finished = cli("run", file, "--json")
     assert (json.loads(finished.out), finished.err) == (json.loads(again.out), "")
     summary = json.loads(cli("status", "runs/small", "--json").out)

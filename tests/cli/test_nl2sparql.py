@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import shlex
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -15,7 +16,8 @@ from forest import write_forest
 from reasoningbank.cli import nl2sparql_main
 from reasoningbank.cli.nl2sparql import questions_of
 from reasoningbank.corpus import Pack, load_pack
-from reasoningbank.experiment import runner
+from reasoningbank.experiment import ask, runner
+from reasoningbank.memory import MemoryItem
 from reasoningbank.nl2sparql.graph import translator
 
 from .conftest import Said, scripting
@@ -34,7 +36,7 @@ def forest(tmp_path_factory: pytest.TempPathFactory, trees_file: Path) -> Pack:
 
 @pytest.fixture
 def replies(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    scripts = [scripting(monkeypatch, module) for module in (translator, runner)]
+    scripts = [scripting(monkeypatch, module) for module in (ask, translator, runner)]
 
     def script(*written: Any, **rest: Any) -> None:
         for one in scripts:
@@ -71,11 +73,36 @@ def test_the_pipeline_translates(nl2sparql: Run, replies: Any, forest: Pack) -> 
     said = nl2sparql("translate", QUESTION, "--pack", forest.root)
     assert said.status == 0, said.err
     assert "SELECT ?plant ?metres" in said.out
+    assert "plant\tmetres" in said.out
+    assert "{" not in said.out.partition("}")[2]
+    assert "confidence" not in said.out
     assert "3 of 3 rows" in said.out
+    words = ("translate", QUESTION, "--pack", forest.root, "--lm", "openai/x", "--language", "en")
     replies({"sparql": QUERY})
-    found = json.loads(nl2sparql("translate", QUESTION, "--pack", forest.root, "--json").out)
+    said = nl2sparql(*words, "--json", "--stream")
+    found = json.loads(said.out)
     assert (found["sparql"], found["is_valid"], found["calls"]) == (QUERY, True, 1)
-    assert len(found["rows"]) == 3
+    assert (found["confidence"], found["calibrated"]) == (None, False)
+    assert len(found["rows"]) == found["result_count"] == 3
+    steps = [line.split("]")[0][1:] for line in said.err.splitlines() if line.startswith("[")]
+    assert steps[:3] == ["detect", "retrieve", "constrain"]
+    replies({"sparql": QUERY})
+    assert "2 of 3 rows" in nl2sparql(*words, "--rows", 2).out
+
+
+def test_the_pipeline_is_shown_a_memorys_items(
+    nl2sparql: Run, replies: Any, forest: Pack, tmp_path: Path
+) -> None:
+    item = MemoryItem(
+        title="Heights", description="heights of trees", content="Heights are metres", src="success"
+    )
+    (tmp_path / "items.jsonl").write_text(json.dumps(item.to_json()) + "\n")
+    replies({"sparql": QUERY})
+    words = ("--memory", "items.jsonl", "--json", "--stream", "--pack", forest.root)
+    said = nl2sparql("translate", QUESTION, *words)
+    assert said.status == 0, said.err
+    assert json.loads(said.out)["memory"]
+    assert "[memory] Heights" in said.err
 
 
 def test_the_graph_shows_its_steps_and_says_why(nl2sparql: Run, replies: Any, forest: Pack) -> None:
@@ -88,8 +115,7 @@ def test_the_graph_shows_its_steps_and_says_why(nl2sparql: Run, replies: Any, fo
         "generate", "execute", "verify", "output",
     ]  # fmt: skip
     assert "SELECT ?plant ?metres" in said.out
-    assert "confidence 0." in said.out
-    assert "not calibrated" in said.out
+    assert "confidence" not in said.out
     assert "Written by" in said.out
 
 
@@ -102,7 +128,9 @@ def test_a_run_that_waits_goes_on_with_the_answer(
     said = nl2sparql("agent", "How tall is it?", "--ask-back", *keep)
     assert (said.status, said.out.strip()) == (0, "Which plant?")
     replies(*SOUND)
-    said = nl2sparql("agent", "--ask-back", "--resume", "--answer", "the oak", *keep)
+    command = said.err.rpartition("answer: ")[2].strip()
+    assert command.endswith(" --answer ANSWER")
+    said = nl2sparql(*shlex.split(command.replace("ANSWER", "'the oak'"))[1:])
     assert said.status == 0, said.err
     assert "3 of 3 rows" in said.out
 
@@ -127,6 +155,11 @@ def test_what_cannot_be_gone_on_with_is_told_before_anything_is_opened(
     ("words", "told"),
     [
         (("agent", " "), "the question is empty"),
+        (("translate", ""), "the question is empty"),
+        (("translate", "x", "--language", "fr"), "unknown value 'fr'"),
+        (("translate", "x", "--lm", "local", "-m", "y"), "--lm alone"),
+        (("evaluate", "--split", "tset"), "--split"),
+        (("evaluate", "--pattern", "EMOTIONS"), "unknown pattern 'EMOTIONS'"),
         (("agent", "--resume"), "needs --thread and --checkpoints"),
         (("agent", "x", "-p", "nobody"), "no default model is known for 'nobody'"),
         (("translate", "x", "--pack", "nowhere"), "nowhere"),
@@ -192,6 +225,10 @@ def test_an_evaluation_is_judged_by_what_queries_return(
     assert report["metrics"]["syntax_validity"] == 1.0
     assert sum(one["n"] for one in report["calibration"]["reliability"]) == 3
     assert set(report["by_language"]) == {"en"}
+    # The same command finds its trials again and asks no model.
+    replies()
+    assert "[1/" not in nl2sparql("evaluate", *words).err
+    assert json.loads((tmp_path / "report.json").read_text())["questions"] == rows
 
 
 def test_its_help_lists_the_commands(nl2sparql: Run) -> None:
@@ -204,6 +241,9 @@ def test_its_help_lists_the_commands(nl2sparql: Run) -> None:
 
 
 def test_packs_questions_can_be_evaluated_in_both_languages() -> None:
-    found = questions_of(load_pack("liita-test"), 4, "")
+    pack = load_pack("liita-test")
+    found = questions_of(pack, {"sample": 4})
     assert {language: len(ids) for language, ids in found.items()} == {"it": 4, "en": 4}
     assert set(found["it"]) == set(found["en"])
+    emotions = questions_of(pack, {"complexity": ["complex"]}, "it", ["emotion"])
+    assert 0 < len(emotions["it"]) < len(questions_of(pack, {}, "it", ["EMOTION"])["it"]) < 125

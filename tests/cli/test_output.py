@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import io
+import json
+import re
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
-from recorded import trial, verdict
+from rich.console import Console
 
 from reasoningbank.cli import output
-from reasoningbank.experiment.executors import Progress
+from reasoningbank.experiment import Progress, TrialKey
 
 TEXTS = (
     "Hb Tsukumi [beta117(G19)His-->Tyr] found in a Moroccan woman",
@@ -35,27 +39,54 @@ def test_brackets_and_colons_are_text_on_a_terminal(
     assert text in shown.getvalue()
 
 
+def test_a_program_on_a_narrow_terminal_can_be_copied() -> None:
+    text = json.dumps({"query": "SELECT ?x WHERE { ?x a ?y } # [b]" * 9}, indent=2)
+    written = io.StringIO()
+    output.print_query(text, Console(file=written, force_terminal=True, width=40), "json")
+    assert re.sub(r"\x1b\[[0-9;]*m", "", written.getvalue()) == f"{text}\n"
+
+
 def test_a_row_is_a_line_when_piped(capsys: pytest.CaptureFixture[str]) -> None:
     output.print_table(("c", "n"), [("line one\nline\ttwo\r\n", 1)])
     assert capsys.readouterr().out == "c\tn\nline one line two \t1\n"
 
 
-def test_progress_says_what_came_out_and_counts_each_arm_alone(
+def test_the_time_left_is_a_lower_bound_while_an_arm_is_unknown() -> None:
+    left = output.TimeLeft({"oracle": 4, "direct": 10, "rlm": 10}, {"direct": 100.0})
+    left.began(50.0)
+    left.finished("oracle", 51.0)
+    assert str(left) == "at least 1 min 43 s left, without rlm"
+    left.finished("rlm", 111.0)
+    assert str(left) == "about 10 min 43 s left"
+    # This machine takes twice as long as the one of the past runs.
+    left.finished("direct", 131.0)
+    assert str(left) == "about 12 min 3 s left"
+
+
+def test_a_line_a_trial_says_whether_it_is_right_by_arm(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    follow = output.follow_run(output.progress_bar(), output.TimeLeft({"oracle": 1, "rlm": 3}, {}))
-    ended = (
-        trial("oracle", "t1", 0, verdict=verdict(True)),
-        trial("rlm", "t1", 0, verdict=verdict(False)),
-        trial("rlm", "t2", 0, verdict=verdict(False), status="exhausted"),
-        trial("rlm", "t3", 0, verdict=None, status="error"),
-    )
-    for n, record in enumerate(ended, 1):
-        follow(Progress(4, n, n, record.key, record, float(n)))
-    lines = [line.split(" · ") for line in capsys.readouterr().err.splitlines()]
-    assert [[line[1].split(": ")[1], line[2]] for line in lines] == [
-        ["right", "oracle 1/1 right"],
-        ["wrong", "rlm 0/1 right"],
-        ["wrong (exhausted)", "rlm 0/2 right"],
-        ["infrastructure error", "rlm 0/2 right"],
+    def record(arm: str, status: str = "submitted", **verdict: Any) -> Any:
+        found = None if status == "bug" else {"status": "judged", "strict": True, **verdict}
+        strict = bool(found and found["strict"])
+        facts = {"verdict": found, "strict": strict, "status": status, "step": None}
+        return SimpleNamespace(key=TrialKey(arm, "t1", 0), **facts)
+
+    ended = [
+        record("oracle"),
+        record("direct"),
+        record("direct", strict=False),
+        record("direct", "exhausted", strict=False),
+        record("direct", strict=False),
+        record("direct", "bug"),
     ]
+    ended[4].verdict["status"] = "gold_defect"
+    follow = output.follow_run(output.progress_bar(), output.TimeLeft({}, {}))
+    for number, one in enumerate(ended):
+        follow(Progress(6, number + 1, number, one.key, one, float(number)))
+    said = [line.split(": ", 1)[1] for line in capsys.readouterr().err.splitlines()]
+    assert [line.split(" · ")[0] for line in said] == [
+        "right", "right", "wrong", "wrong (exhausted)", "gold defect", "bug",
+    ]  # fmt: skip
+    assert "oracle 1 of 1 right" in said[0]
+    assert "direct 1 of 3 right" in said[-1]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
+import json
 import os
 import sqlite3
 import subprocess
@@ -14,7 +16,7 @@ import pytest
 from rdflib.term import URIRef
 
 from reasoningbank.cache import DiskCache
-from reasoningbank.corpus import query_features, triple_patterns, without_pattern
+from reasoningbank.corpus import load_shacl_tasks, query_features, triple_patterns, without_pattern
 from reasoningbank.corpus.questions import constants_of, schema_names_in, unmentioned
 from reasoningbank.errors import QueryError
 
@@ -74,6 +76,51 @@ def test_complexity_rises_with_what_is_asked() -> None:
     assert query_features(P + "ASK { ?s up:a 1 }").complexity == "simple"
     assert query_features(P + base % "?x up:c 1").complexity == "moderate"
     assert query_features(P + base % more).complexity == "complex"
+
+
+@pytest.mark.parametrize(
+    ("pack", "digest"),
+    [
+        ("algebra", "8b88480c0e3754ce"),
+        ("liita", "470e75aa51f59bc3"),
+        ("uniprot", "d828aee477d8128b"),
+    ],
+)
+def test_features_of_golds_do_not_change_and_need_no_rdflib(
+    pack: str, digest: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("reasoningbank.corpus.features.parse_algebra", None)
+    query_features.cache_clear()
+    tasks = sorted(load_shacl_tasks(pack), key=lambda task: task.id)
+    found = [(query_features(task.expected_sparql), task) for task in tasks]
+    rows = [(t.id, f.patterns, f.features, f.score, f.parsed, t.complexity) for f, t in found]
+    assert hashlib.sha256(json.dumps(rows).encode()).hexdigest()[:16] == digest
+
+
+@pytest.mark.parametrize(
+    ("query", "patterns", "features", "score"),
+    [
+        # What is in a SERVICE counts, without the modifiers of its subqueries.
+        (
+            "ASK { SERVICE <http://e/> { { SELECT (COUNT(?s) AS ?n) { ?s up:a 1 FILTER(?s > 1) "
+            "FILTER(?s < 9) } GROUP BY ?s LIMIT 2 } } }",
+            1, ("subquery", "service", "filter"), 9.0,
+        ),
+        ("SELECT (STR(?s) AS ?n) ((SUM(?o) + 1) AS ?m) (MAX(?o) AS ?x) { ?s up:a ?o } GROUP BY ?s "
+         "(STR(?o) AS ?g) HAVING (COUNT(?o) > 1)", 1, ("aggregate", "filter", "bind"), 7.0),
+        ("ASK { ?s !(up:a|^up:b)/^(up:c/up:d)+ ?o }", 3, ("path", "recursion"), 6.0),
+        # The filters of a group are one condition; an EXISTS is part of it.
+        ("ASK { ?s up:a ?o FILTER(?o > 1) FILTER EXISTS { ?s up:b ?x FILTER(?x > 1) } }", 2,
+         ("filter",), 3.0),
+        ("SELECT * { ?s up:a ?o } VALUES ?o { 1 }", 1, ("values",), 1.5),
+        ("DESCRIBE ?s { ?s up:a 1 }", 1, ("distinct",), 1.0),
+    ],
+)  # fmt: skip
+def test_what_counts_once(
+    query: str, patterns: int, features: tuple[str, ...], score: float
+) -> None:
+    found = query_features(P + query)
+    assert (found.patterns, found.features, found.score) == (patterns, features, score)
 
 
 def test_a_template_abstracts_constants_and_names() -> None:

@@ -521,7 +521,7 @@ def test_all_servers_end_with_a_process_that_is_killed(trees: Path) -> None:
     assert [_is_up(url) for url in urls] == [True, True, True]
     os.kill(opener.pid, signal.SIGKILL)
     opener.wait()
-    end = time.monotonic() + 10
+    end = time.monotonic() + 120
     while any(map(_is_up, urls)) and time.monotonic() < end:
         time.sleep(0.1)
     assert [_is_up(url) for url in urls] == [False, False, False]
@@ -538,3 +538,22 @@ def test_at_a_running_endpoint_service_reaches_what_the_pack_names_alone(trees: 
     for other in ("<https://evil.example/collect>", "?anywhere"):
         with pytest.raises(QueryError, match="allowed"):
             client.prepare(f"ASK {{ SERVICE {other} {{ ?s ?p ?o }} }}")
+
+
+@pytest.mark.parametrize(
+    ("text", "field", "said"),
+    [
+        ('titel = "x"', "titel", "unknown key; did you mean title?"),
+        ('license = "x"', "license", "unknown key; did you mean licence?"),
+        ('[[federated]]\nurl = "http://e/"\nlabel = "x"', "federated.0.label", "known are"),
+        ('[documents]\nbase = "http://e/"\ninital = "x"', "documents.inital", "mean initial?"),
+    ],
+)
+def test_an_unknown_key_suggests_a_known_one(
+    tmp_path: Path, text: str, field: str, said: str
+) -> None:
+    (tmp_path / "pack.toml").write_text(text, encoding="utf-8")
+    with pytest.raises(UsageError) as caught:
+        load_pack(tmp_path)
+    assert (caught.value.code, caught.value.fields["field"]) == ("bad-pack", field)
+    assert said in caught.value.what

@@ -8,13 +8,14 @@ import zipfile
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from reasoningbank.corpus import load_pack
 from reasoningbank.errors import UsageError
-from reasoningbank.experiment import Experiment, RunFolder, run_experiment
-from reasoningbank.experiment.cluster import _check_reach, _divided, packed
+from reasoningbank.experiment import Experiment, RunFolder, plan_run, run_experiment
+from reasoningbank.experiment.cluster import WorkerSetup, _check_reach, _divided, packed
 from reasoningbank.experiment.config import Executor
 from reasoningbank.lm import ModelHandle
 from reasoningbank.sparql import EndpointConfig
@@ -44,6 +45,17 @@ def test_two_workers_judge_as_one_thread_does(
     assert told == ["2 Dask workers, 2 trials at one time"]
     # The driver alone writes: what workers leave is in temporary folders.
     assert not (two.path / "gold").exists()
+
+
+def test_a_worker_with_another_version_is_refused(
+    make_pack: Callable[..., Path], experiment_on: Callable[..., Experiment]
+) -> None:
+    experiment = experiment_on(make_pack(1))
+    setup = WorkerSetup(experiment, EndpointConfig("https://e/"), plan_run(experiment), {})
+    setup.version = ("0.0.1", "1")
+    with pytest.raises(UsageError) as caught:
+        setup.setup(SimpleNamespace(name="w1"))
+    assert (caught.value.code, caught.value.where) == ("other-code", "w1")
 
 
 def test_a_pack_travels_without_its_data() -> None:

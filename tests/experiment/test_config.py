@@ -90,10 +90,29 @@ def test_an_invalid_setting_is_named_in_one_line(
     assert caught.value.where.endswith("x.toml")
 
 
-def test_the_message_suggests_a_key_and_counts_other_mistakes(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("text", "suggested"),
+    [
+        (HEAD + ARM + "temprature = 1\n", "did you mean temperature?"),
+        (HEAD + ARM + 'model = "local"\n', "did you mean lm?"),
+        (HEAD + ARM + "iterations = 3\n", "it belongs in [budget]"),
+        (HEAD + 'split = "dev"\n' + ARM, "it belongs in [tasks]"),
+        (HEAD + 'lm = "local"\n' + ARM, "it belongs in an arm"),
+        (HEAD + "[budget]\ntool_cals = 1\n" + ARM, "did you mean tool_calls?"),
+        (HEAD + ARM + 'memory = {source = "gold", kind = []}\n', "did you mean kinds?"),
+        (HEAD + "[learning]\nqwertz = 1\n" + ARM, "known are consolidate, tasks"),
+    ],
+)
+def test_an_unknown_key_suggests_one_that_its_table_has(
+    tmp_path: Path, text: str, suggested: str
+) -> None:
     with pytest.raises(UsageError) as caught:
-        load_experiment(write(tmp_path, HEAD + ARM + "temprature = 1\n"))
-    assert caught.value.what == "arms.a.temprature: unknown key; did you mean temperature?"
+        load_experiment(write(tmp_path, text))
+    assert caught.value.code == "extra-forbidden"
+    assert caught.value.what.endswith(f": unknown key; {suggested}")
+
+
+def test_other_mistakes_are_counted(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="and 1 more"):
         load_experiment(write(tmp_path, HEAD + "[budget]\ntool_cals = 1\nseconds = 0\n" + ARM))
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -44,13 +43,14 @@ def run_all(
 
 def test_as_many_trials_run_at_one_time_as_there_are_workers() -> None:
     lock, running, most = threading.Lock(), 0, 0
+    together = threading.Barrier(4)
 
     def work(job: Job, worker: int) -> Any:
         nonlocal running, most
         with lock:
             running += 1
             most = max(most, running)
-        time.sleep(0.01)
+        together.wait()
         with lock:
             running -= 1
         return (job.key.task, worker)
@@ -67,7 +67,6 @@ def test_a_worker_begins_nothing_before_its_last_trial_is_stored() -> None:
     begun: list[str] = []
 
     def stored(job: Job) -> None:
-        time.sleep(0.02)
         assert begun[-1] == job.key.task
 
     run_all(Sink(stored), lambda job, _: begun.append(job.key.task), 1)
@@ -75,10 +74,10 @@ def test_a_worker_begins_nothing_before_its_last_trial_is_stored() -> None:
 
 
 def test_after_stop_what_is_in_flight_ends_and_nothing_begins() -> None:
-    stop = threading.Event()
+    stop, together = threading.Event(), threading.Barrier(3)
 
     def work(job: Job, worker: int) -> Any:
-        time.sleep(0.02)
+        together.wait()
         return job.key.task
 
     sink = Sink(lambda _: stop.set())
@@ -87,10 +86,13 @@ def test_after_stop_what_is_in_flight_ends_and_nothing_begins() -> None:
 
 
 def test_what_is_in_flight_is_kept_when_another_trial_ends_the_run() -> None:
+    together = threading.Barrier(3)
+
     def work(job: Job, worker: int) -> Any:
-        time.sleep(0.02 if job.key.task == "t0" else 0.1)
+        together.wait()
         if job.key.task == "t0":
             raise ZeroDivisionError
+        assert stop.wait(120)
         return job.key.task
 
     sink, stop = Sink(), threading.Event()

@@ -9,7 +9,14 @@ import pytest
 
 from reasoningbank.corpus import Task, load_shacl_tasks, split_tasks
 from reasoningbank.errors import UsageError
-from reasoningbank.experiment import Arm, Experiment, TaskSelection, plan_trials, select_tasks
+from reasoningbank.experiment import (
+    Arm,
+    Experiment,
+    TaskSelection,
+    parse_experiment,
+    plan_trials,
+    select_tasks,
+)
 from reasoningbank.experiment.plan import hidden_tasks, plan_run
 
 TASKS = [
@@ -119,3 +126,35 @@ def test_questions_come_in_the_language_that_is_asked_for() -> None:
     assert not {task.query for task in english} & {task.query for task in italian}
     with pytest.raises(UsageError, match="choose it or en"):
         plan_run(Experiment(name="x", pack="liita", language="de", arms=(arm,)))
+
+
+@pytest.mark.parametrize(("leave_out", "trials"), [("run", 3), ("group", 3), ("none", 0)])
+def test_an_arm_of_examples_without_any_is_reported(
+    make_pack: Callable[..., Path], experiment_on: Callable[..., Experiment],
+    leave_out: str, trials: int,
+) -> None:  # fmt: skip
+    arms = [{"name": "rag", "agent": "rag"}, {"name": "oracle", "agent": "oracle"}]
+    # The three tasks are one group.
+    plan = plan_run(experiment_on(make_pack(3), *arms, leave_out=leave_out))
+    assert [(one.code, one.fields["arm"], one.fields["trials"]) for one in plan.denied] == (
+        [("no-examples", "rag", trials)] if trials else []
+    )
+
+
+@pytest.mark.parametrize(
+    ("changes", "denied"),
+    [
+        ({}, ["rag", "graph"]),
+        ({"tasks": {"split": "dev"}}, []),
+        ({"leave_out": "group"}, []),
+        ({"pack": "liita-test"}, []),
+    ],
+)
+def test_arms_whose_examples_are_all_hidden_are_named(
+    changes: dict[str, object], denied: list[str]
+) -> None:
+    bare = {"name": "bare", "agent": "rag", "options": {"top_k": 0}}
+    arms = [*({"name": one, "agent": one} for one in ("rag", "graph", "direct")), bare]
+    experiment = parse_experiment({"name": "x", "pack": "liita", "arms": arms, **changes})
+    found = plan_run(experiment).denied
+    assert [(one.code, one.fields["arm"]) for one in found] == [("no-examples", n) for n in denied]

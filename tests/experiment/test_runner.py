@@ -343,7 +343,7 @@ def test_no_tool_shows_the_test_split_or_the_tasks_own_group(
     detail = open_tools.endpoint_detail(open_tools.federated_endpoints("uniprot"), "UniProt")
     task = next(task for task in corpus if task.query in str(detail))
     folder = RunFolder(tmp_path / "run")
-    arm = {"name": "prober", "agent": "prober"}
+    arm = {"name": "prober", "agent": "prober", "tools": "all"}
     run_experiment(experiment_on(Path("uniprot"), arm, tasks={"ids": [task.id]}), folder)
     (record,) = folder.trials()
     hidden = hidden_tasks(corpus, [task])

@@ -7,7 +7,6 @@ import os
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -238,7 +237,7 @@ def test_the_run_says_what_was_run_and_what_came_of_it(
 
 
 def test_a_trial_is_never_traced_twice(client: MlflowClient, uri: str, folder: RunFolder) -> None:
-    first, second = trial("rlm", "t1", 3), trial("rlm", "t2", 3)
+    first, second = trial("rlm", "t1", 3), trial("rlm", "o'neil", 3)
     for record in (first, second):
         # As the runner does, and again as if the run had been killed and gone on.
         for _ in range(2):
@@ -247,7 +246,7 @@ def test_a_trial_is_never_traced_twice(client: MlflowClient, uri: str, folder: R
                 observe(record)
                 observe(record)
     found = traces(client, folder)
-    assert set(found) == {"rlm/t1/3", "rlm/t2/3"}
+    assert set(found) == {"rlm/t1/3", "rlm/o'neil/3"}
     assert all(len(trace.data.spans) == 8 for trace in found.values())
     assert all(len(trace.info.assessments) == 5 for trace in found.values())
     run_of(client, folder)
@@ -358,14 +357,13 @@ def test_a_store_that_hangs_holds_nobody_up(
 ) -> None:
     told: list[str] = []
     hang = threading.Event()
-    monkeypatch.setattr(TraceStore, "log", lambda self, record: hang.wait(30))
+    monkeypatch.setattr(TraceStore, "log", lambda self, record: hang.wait())
     folder.write(trial("rlm", "t1", 3))
-    began = time.monotonic()
     with mlflow_tracer(uri, folder, on_failure=told.append, patience_s=0.1) as observe:
         observe(trial("rlm", "t1", 3))
-    assert time.monotonic() - began < 10
-    hang.set()
+    # The store still hangs.
     assert len(told) == 1
+    hang.set()
 
 
 def test_a_password_is_not_told(folder: RunFolder) -> None:

@@ -30,8 +30,7 @@ def answers(
     name: str, answer: Answer, said: str, kind: str = "EndpointError", **more: object
 ) -> Fault:
     """Describe a fault that one answer to `sparql_query` makes."""
-    within = float(more.pop("within_s", 5.0))  # type: ignore[arg-type]
-    return Fault(name, "sparql_query", lambda s: s.look(answer, **more), said, kind, within)  # type: ignore[arg-type]
+    return Fault(name, "sparql_query", lambda s: s.look(answer, **more), said, kind)  # type: ignore[arg-type]
 
 
 def graph(name: str, body: bytes, said: str, kind: str = "EndpointError") -> Fault:
@@ -321,14 +320,12 @@ SIZES = [
         large,
         r"'truncated': True.*the endpoint has more",
         "result",
-        within_s=15,
     ),
     answers(
         "a cell of 20 MB",
         Answer(200, b'?x\n"' + b"x" * 20_000_000 + b'"\n', TSV),
         r"20,?000,?000|xxx",
         "result",
-        within_s=30,
     ),
     answers(
         "100,000 columns",
@@ -412,7 +409,6 @@ WIRE = [
         lambda s: s.at("http://nosuch.invalid/sparql").sparql_query("ASK {}"),
         r"no connection",
         "EndpointError",
-        within_s=10,
     ),
     Fault(
         "a certificate nobody vouches for",
@@ -420,7 +416,6 @@ WIRE = [
         lambda s: s.at(s.self_signed()).sparql_query("ASK {}"),
         r"certificate",
         "EndpointError",
-        within_s=8,
     ),
     Fault(
         "no TLS at an https address",

@@ -8,15 +8,9 @@ from reasoningbank.sparql import EndpointConfig, OxigraphServer
 from .scene import Fault, Scene
 
 
-def command(name: str, *words: str, said: str, within_s: float = 6.0) -> Fault:
-    return Fault(
-        name,
-        f"reasoningbank {' '.join(words)}",
-        lambda s: s.command(*words),
-        said,
-        "exit 1",
-        within_s,
-    )
+def command(name: str, *words: str, said: str) -> Fault:
+    through = f"reasoningbank {' '.join(words)}"
+    return Fault(name, through, lambda s: s.command(*words), said, "exit 1")
 
 
 def pack(scene: Scene, text: str, **files: str) -> object:
@@ -52,7 +46,6 @@ COMMANDS = [
         lambda s: s.command("endpoint", "query", "SELEC", "--url", s.trees.address),
         r"line 1, column 1",
         "exit 1",
-        30.0,
     ),
     command(
         "an address where nobody is",
@@ -90,7 +83,6 @@ COMMANDS = [
         unwritable,
         r"taken",
         "exit 1",
-        30,
     ),
 ]
 

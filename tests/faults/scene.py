@@ -9,7 +9,6 @@ import shutil
 import ssl
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -48,7 +47,6 @@ class Fault:
         said: Regular expression that what comes must match.
         kind: Whose fault it is: the error's class, the cause's where a tool passes one on;
             `result` where a result with a note comes, `exit 1` for a command.
-        within_s: Seconds it may take at most.
     """
 
     name: str
@@ -56,7 +54,6 @@ class Fault:
     act: Callable[[Scene], object] = field(repr=False)
     said: str
     kind: str = "ToolError"
-    within_s: float = 5.0
 
 
 @dataclass(frozen=True)
@@ -66,7 +63,6 @@ class Seen:
     kind: str
     text: str
     recoverable: bool
-    seconds: float
 
     @property
     def shown(self) -> str:
@@ -176,7 +172,6 @@ class Scene:
 def observe(fault: Fault, scene: Scene) -> Seen:
     """Act a fault out and return what came of it."""
     scene.renew()
-    began = time.monotonic()
     try:
         came = fault.act(scene)
         kind, text, recoverable = "result", str(came), True
@@ -186,4 +181,4 @@ def observe(fault: Fault, scene: Scene) -> Seen:
         kind, text, recoverable = type(of).__name__, str(error), of.recoverable
     except CommandError as error:
         kind, text, recoverable = "exit 1", str(error), False
-    return Seen(kind, text, recoverable, time.monotonic() - began)
+    return Seen(kind, text, recoverable)

@@ -48,7 +48,6 @@ def test_a_fault_is_one_clear_line(fault: Fault, seen: Callable[[Fault], Seen]) 
     came = seen(fault)
     assert came.kind == fault.kind, came.text
     assert re.search(fault.said, came.text, re.S), came.text
-    assert came.seconds < fault.within_s
     if fault.kind != "result":
         assert "\n" not in came.text
         assert not re.search(r"Traceback|object at 0x|has no attribute", came.text)

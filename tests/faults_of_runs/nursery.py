@@ -22,7 +22,7 @@ from unittest import mock
 
 __all__ = ["Command", "Done", "begin"]
 
-#: `[3/6] direct · t002: strict · …`, and what a terminal would show of the bar.
+#: `[3/6] direct · t002: right · …`, and what a terminal would show of the bar.
 _PROGRESS = re.compile(r"\[\d+/\d+\] |(starting|\w+ · t\d+) ")
 _TESTS = Path(__file__).resolve().parents[1]
 #: Two threads that look at the same process would both take its exit status.

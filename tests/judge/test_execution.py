@@ -206,7 +206,7 @@ def test_a_query_that_takes_too_long_scores_nothing(client: SPARQLClient, tmp_pa
     judged = judge.examine(task("ASK { ?x a e:Even }"), slow)
     assert (judged.verdict.strict, judged.verdict.status) == (False, "query_timeout")
     assert codes(judged.verdict) == ["timed-out"]
-    assert 0.3 <= judged.seconds < 5
+    assert judged.seconds >= 0.3
     assert judged.verdict.counts
     found = one(judge, slow, "ASK { ?x a e:Even }")
     assert (found.status, codes(found)) == ("gold_defect", ["gold-timed-out"])

@@ -230,7 +230,7 @@ def test_the_result_is_written_with_the_endpoints_prefixes() -> None:
     nothing = Case("q", "ASK {}", AnswerSample(("x",), (), 0))
     assert inputs_of(nothing)["result"] == "no rows; columns: ?x"
     cut = Case("q", "ASK {}", AnswerSample(("x",), (('"aaa… (900 characters)',),), 1))
-    assert inputs_of(cut)["result"].endswith('"aaa… (900 characters)')
+    assert inputs_of(cut)["result"].endswith("?x\naaa… (900 characters)")
 
 
 KNOWN = Schema(

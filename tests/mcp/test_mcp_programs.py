@@ -13,6 +13,7 @@ import pytest
 from mcp import Client
 from mcp_calls import answer, line
 
+from reasoningbank.corpus import load_pack
 from reasoningbank.ldp import LDPServer
 from reasoningbank.mcp import ProgramLimits, Settings
 from reasoningbank.tools.returns import MAX_CHARS
@@ -105,6 +106,53 @@ async def test_all_mistakes_are_told_by_path_and_nothing_is_asked(server: Servin
         told = await line(client, "algebra_run", program='{"@op": "STRUUID",}')
         assert told.startswith("line 1, column ")
         assert "program" in await line(client, "algebra_run")
+
+
+async def test_the_operations_are_listed_and_explained(server: Serving) -> None:
+    async with Client(server.url, mode="legacy") as client:
+        listed = await answer(client, "algebra_operations")
+        assert any(one.startswith("GET(url: URL)") for one in listed["operations"])
+        assert "t" in listed["prefixes"]
+        explained = await answer(client, "algebra_operations", names=["ForEach", "Value"])
+        assert "| `concurrency` (optional) |" in explained["reference"]
+        assert "Value" in explained["reference"]
+        assert "did you mean" in await line(client, "algebra_operations", names=["Foreach"])
+
+
+async def test_a_program_is_validated(server: Serving) -> None:
+    async with Client(server.url, mode="legacy") as client:
+        asked = select("SELECT ?tree { ?tree a t:Tree }")
+        found = await answer(client, "algebra_validate", program=asked)
+        assert found == {"valid": True, "operations": ["SELECT"], "writes": False}
+        wrong = [op("Gte"), select("SELECT ?x { ?x no:such ?y }")]
+        found = await answer(client, "algebra_validate", program=wrong)
+        assert [(one["path"].partition(":")[0], one["code"]) for one in found["mistakes"]] == [
+            ("$[0]", "unknown-operation"),
+            ("$[1].args.query", "unknown-prefix"),
+        ]
+        told = await line(client, "algebra_validate", program=5)
+        assert told.startswith("program: not a program")
+
+
+async def test_a_program_need_not_declare_what_the_pack_declares(server: Serving) -> None:
+    program = select("SELECT ?tree { ?tree a t:Moss }")
+    async with Client(server.url, mode="legacy") as client:
+        found = await answer(client, "algebra_run", program=program)
+    rows = found["result"]["results"]["bindings"]
+    assert [row["tree"]["value"] for row in rows] == ["http://e/moss"]
+
+
+async def test_the_resources_of_the_pack_are_read_offline(
+    serve: Callable[..., AbstractContextManager[Serving]],
+) -> None:
+    riga = "http://dbpedia.org/resource/Riga"
+    with serve(Settings(load_pack("algebra"))) as server:
+        async with Client(server.url, mode="legacy") as client:
+            found = await answer(client, "algebra_run", program=op("GET", url=riga))
+            assert found["requests"] == 1
+            assert riga.rpartition("/")[2] in str(found)
+            tools = {tool.name: tool for tool in (await client.list_tools()).tools}
+            assert "http://dbpedia.org/resource/" in (tools["algebra_run"].description or "")
 
 
 async def test_the_text_of_a_program_is_a_program(server: Serving) -> None:

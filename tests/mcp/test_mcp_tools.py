@@ -32,11 +32,12 @@ async def test_the_tools_are_those_that_agents_have(server: Serving) -> None:
         assert client.server_info.name == "reasoningbank"
         assert "sparql_peek" in (client.instructions or "")
     agents = [*SPARQLTools.__dict__, *EndpointTools.__dict__]
-    own = ["memory_search", "memory_get", "algebra_run", "algebra_slice"]
+    own = ["memory_search", "memory_get", "algebra_operations", "algebra_validate"]
+    own += ["algebra_run", "algebra_slice"]
     names = [tool.name for tool in tools]
-    assert names[-4:] == own
-    assert len(names) == 24
-    assert set(names[:-4]) <= set(agents)
+    assert names[-6:] == own
+    assert len(names) == 26
+    assert set(names[:-6]) <= set(agents)
     for tool in tools:
         assert tool.description
         assert tool.input_schema["additionalProperties"] is False

@@ -106,7 +106,7 @@ def in_process(work: Callable[[MemoryBank], None], path: Path) -> BaseProcess:
 
 
 def ended(process: BaseProcess) -> int | None:
-    process.join(60)
+    process.join(240)
     return process.exitcode
 
 
@@ -182,7 +182,7 @@ def test_a_killed_transaction_is_rolled_back(path: Path, readonly: bool) -> None
 
     before = path.stat().st_size
     writer = in_process(half, path)
-    assert written.wait(60)
+    assert written.wait(240)
     assert path.stat().st_size > 2 * before
     writer.kill()
     assert ended(writer) == -signal.SIGKILL
@@ -278,30 +278,6 @@ def test_an_empty_file_is_nothing_to_read(tmp_path: Path) -> None:
     with raises(RecordError, "not-a-bank"):
         MemoryBank(tmp_path / "bank.sqlite", readonly=True)
     assert (tmp_path / "bank.sqlite").stat().st_size == 0
-
-
-@pytest.mark.parametrize("loss", ["DROP TABLE words", "DELETE FROM words"])
-@pytest.mark.parametrize("readonly", [False, True])
-def test_a_lost_index_of_words_is_made_anew(
-    path: Path, loss: str, readonly: bool, caplog: pytest.LogCaptureFixture
-) -> None:
-    by_words = (0.0, 1.0)
-    with MemoryBank(path, HashedWords()) as bank:
-        bank.retire(item("taxa").id, reason="wrong")
-        wanted = bank.match("mass encoded taxa", 9, weights=by_words)
-        assert len(wanted) == 2
-    with sqlite3.connect(path) as database:
-        database.execute(loss)
-    database.close()
-    before = path.read_bytes()
-    with MemoryBank(path, HashedWords(), readonly=readonly) as bank:
-        assert bank.match("mass encoded taxa", 9, weights=by_words) == wanted
-    assert [one.name for one in caplog.records] == ["reasoningbank.memory.store"]
-    assert (path.read_bytes() == before) is readonly
-    caplog.clear()
-    with MemoryBank(path, HashedWords()) as bank:
-        assert bank.match("mass encoded taxa", 9, weights=by_words) == wanted
-    assert bool(caplog.text) is readonly
 
 
 def test_who_may_only_read_can_search(path: Path) -> None:

@@ -174,43 +174,21 @@ def test_undoing_many_looks_once_for_what_they_replaced(bank: MemoryBank) -> Non
     assert sum("superseded_by')" in statement for statement in asked) == 1
 
 
-def test_what_an_older_version_undid_twice_can_be_repaired(bank: MemoryBank) -> None:
-    mass = IDS["mass"]
-    bank.count([mass], Counters(retrieved=5))
-    bank.count([mass], Counters(retrieved=1))
-    for retrieved in (5, 4):
-        # As versions wrote that kept what an undo undoes in its reason only.
-        with bank._store.changing("undo of change 6") as operation:
-            now = bank.get(mass)
-            operation.change("undo", now, replace(now, counters=Counters(retrieved=retrieved)))
-    with raises(UsageError, "undone-already", change=6, by=8):
-        bank.undo(6)
-    bank.undo(8)
-    bank.undo(7)
-    assert bank.get(mass).counters == Counters(retrieved=6)
-    with raises(UsageError, "undone-already"):
-        bank.undo(7)
-    bank.undo(6)
-    assert bank.get(mass).counters == Counters(retrieved=5)
-
-
-def test_a_file_without_operations_is_read_by_its_reasons(tmp_path: Path) -> None:
-    """Older versions kept who made a change, and what an undo undoes, in the reason only."""
+def test_a_file_without_operations_is_read(tmp_path: Path) -> None:
     path = tmp_path / "bank.sqlite"
     with MemoryBank(path, HashedWords()) as bank:
         bank.add([item("mass")])
-        bank.retire(IDS["mass"], reason="consolidation: it hurts", made_by="consolidation")
-        bank.undo()
-        causes = [(change.made_by, change.undoes) for change in bank.history()]
+        bank.retire(IDS["mass"], reason="it hurts")
     with sqlite3.connect(path) as database:
         database.execute("DROP TABLE operations")
     database.close()
     for readonly in (True, False):
         with MemoryBank(path, HashedWords(), readonly=readonly) as bank:
-            assert [(change.made_by, change.undoes) for change in bank.history()] == causes
-            assert causes == [("", 0), ("consolidation", 0), ("", 2)]
-    with MemoryBank(path, HashedWords()) as bank, raises(UsageError, "undone-already"):
+            assert [change.action for change in bank.history()] == ["add", "retire"]
+    with MemoryBank(path, HashedWords()) as bank:
         bank.undo(2)
+        with raises(UsageError, "undone-already"):
+            bank.undo(2)
 
 
 def test_what_is_not_there_cannot_be_undone(bank: MemoryBank) -> None:

@@ -45,11 +45,11 @@ def bank() -> Iterator[MemoryBank]:
         yield made
 
 
-def consult(bank: MemoryBank, **how: object) -> tuple[MemoryTools, Consultation, Recorder]:
+def consult(bank: MemoryBank, **how: object) -> tuple[MemoryTools, Recorder]:
     recorder = Recorder()
     leakage = LeakageFilter(task="t1")
     made = Consultation(bank, leakage=leakage, recorder=recorder, **how)  # type: ignore[arg-type]
-    return MemoryTools(made), made, recorder
+    return MemoryTools(made), recorder
 
 
 def events(recorder: Recorder) -> list[dict[str, object]]:
@@ -58,7 +58,7 @@ def events(recorder: Recorder) -> list[dict[str, object]]:
 
 
 def test_a_search_shows_whole_items_and_records_them(bank: MemoryBank) -> None:
-    tools, consultation, recorder = consult(bank)
+    tools, recorder = consult(bank)
     answer = tools.memory_search("How tall is the oak?")
     assert json.loads(json.dumps(answer)) == answer
     assert [one["id"] for one in answer["items"]] == [HEIGHT.id, PITFALL.id]
@@ -66,7 +66,6 @@ def test_a_search_shows_whole_items_and_records_them(bank: MemoryBank) -> None:
     assert (answer["source"], answer["count"], answer["truncated"]) == ("memory", 2, True)
     assert LONG.id in answer["note"]
     assert LEAK.id not in str(answer)
-    assert set(consultation.shown) == {HEIGHT.id, PITFALL.id}
     (event,) = events(recorder)
     assert event["query"] == "How tall is the oak?"
     assert [(one["id"], one["code"]) for one in event["filtered_out"]] == [(LEAK.id, "own-task")]
@@ -74,7 +73,7 @@ def test_a_search_shows_whole_items_and_records_them(bank: MemoryBank) -> None:
 
 def test_tokens_are_recorded_of_what_one_return_had_room_for(bank: MemoryBank) -> None:
     bank.add([MemoryItem(f"Height {n}", "", f"{n} tall " * 300, "seed") for n in range(6)])
-    tools, _, recorder = consult(bank, kinds=frozenset({"seed"}), tokens=9_000)
+    tools, recorder = consult(bank, kinds=frozenset({"seed"}), tokens=9_000)
     answer = tools.memory_search("How tall is the oak?", limit=6)
     assert 0 < len(answer["items"]) < 6
     (event,) = events(recorder)
@@ -82,7 +81,7 @@ def test_tokens_are_recorded_of_what_one_return_had_room_for(bank: MemoryBank) -
 
 
 def test_a_limit_is_kept_and_kinds_restrict(bank: MemoryBank) -> None:
-    tools, _, _ = consult(bank, kinds=frozenset({"failure"}))
+    tools, _ = consult(bank, kinds=frozenset({"failure"}))
     answer = tools.memory_search("How tall is the oak?", limit=1)
     assert [one["id"] for one in answer["items"]] == [PITFALL.id]
     with pytest.raises(ToolError, match="is not to be shown"):
@@ -91,20 +90,19 @@ def test_a_limit_is_kept_and_kinds_restrict(bank: MemoryBank) -> None:
 
 def test_no_search_gives_more_than_is_allowed(bank: MemoryBank) -> None:
     bank.add([MemoryItem(f"Height {n}", "", "In metres.", "seed") for n in range(4)])
-    tools, _, _ = consult(bank, items=2)
+    tools, _ = consult(bank, items=2)
     assert len(tools.memory_search("How tall is the oak?", limit=9)["items"]) == 2
     assert len(tools.memory_search("How tall is the oak?", limit=1)["items"]) == 1
 
 
 def test_one_item_is_shown_with_its_evidence_and_turns(bank: MemoryBank) -> None:
-    tools, consultation, recorder = consult(bank)
+    tools, recorder = consult(bank)
     answer = tools.memory_get(HEIGHT.id[:8])
     item = answer["item"]
     assert (item["id"], item["pattern"]) == (HEIGHT.id, HEIGHT.pattern)
     assert (item["helped"], item["hurt"], item["experiences"]) == (2, 1, 1)
     assert item["turns"] == [{"reasoning": "I look.", "code": "print(1)", "output": "1"}]
     assert answer["truncated"] is False
-    assert consultation.shown == (HEIGHT.id,)
     (entry,) = events(recorder)[0]["items"]  # type: ignore[attr-defined]
     assert entry["id"] == HEIGHT.id
     # What is recorded as shown is all of it.
@@ -113,7 +111,7 @@ def test_one_item_is_shown_with_its_evidence_and_turns(bank: MemoryBank) -> None
 
 
 def test_a_long_item_is_cut_and_said_so(bank: MemoryBank) -> None:
-    tools, _, _ = consult(bank)
+    tools, _ = consult(bank)
     answer = tools.memory_get(LONG.id)
     assert len(json.dumps(answer)) < 6_500
     assert answer["truncated"]
@@ -121,20 +119,19 @@ def test_a_long_item_is_cut_and_said_so(bank: MemoryBank) -> None:
 
 
 def test_a_filtered_item_is_recorded_but_not_revealed(bank: MemoryBank) -> None:
-    tools, consultation, recorder = consult(bank)
+    tools, recorder = consult(bank)
     with pytest.raises(ToolError) as caught:
         tools.memory_get(LEAK.id)
     assert "t1" not in str(caught.value)
     assert "31" not in str(caught.value).replace(LEAK.id, "")
     assert "memory_search(query)" in str(caught.value)
-    assert consultation.shown == ()
     (removed,) = events(recorder)[0]["filtered_out"]  # type: ignore[attr-defined]
     assert (removed["id"], removed["code"]) == (LEAK.id, "own-task")
 
 
 @pytest.mark.parametrize("item_id", ["nothing", "0", "x" * 5_000])
 def test_an_unknown_id_is_one_line_that_says_what_to_do(bank: MemoryBank, item_id: str) -> None:
-    tools, _, recorder = consult(bank)
+    tools, recorder = consult(bank)
     with pytest.raises(ToolError) as caught:
         tools.memory_get(item_id)
     assert "\n" not in str(caught.value)
@@ -145,7 +142,7 @@ def test_an_unknown_id_is_one_line_that_says_what_to_do(bank: MemoryBank, item_i
 def test_an_unknown_id_reveals_no_filtered_item() -> None:
     with MemoryBank() as bank:
         bank.add([LEAK])
-        tools, _, _ = consult(bank)
+        tools, _ = consult(bank)
         with pytest.raises(ToolError) as caught:
             tools.memory_get("0" * 16)
         assert LEAK.id not in str(caught.value)
@@ -153,7 +150,7 @@ def test_an_unknown_id_reveals_no_filtered_item() -> None:
 
 def test_what_is_retired_is_not_shown(bank: MemoryBank) -> None:
     bank.retire(HEIGHT.id, reason="it hurts")
-    tools, _, _ = consult(bank)
+    tools, _ = consult(bank)
     assert HEIGHT.id not in str(tools.memory_search("How tall is the oak?"))
     with pytest.raises(ToolError, match="not to be shown"):
         tools.memory_get(HEIGHT.id)
@@ -162,7 +159,7 @@ def test_what_is_retired_is_not_shown(bank: MemoryBank) -> None:
 def test_random_items_do_not_depend_on_the_question(bank: MemoryBank) -> None:
     more = [replace(PITFALL, title=f"Item {n}") for n in range(30)]
     bank.add(more)
-    tools, consultation, recorder = consult(bank, random_seed=3)
+    tools, recorder = consult(bank, random_seed=3)
     answers = [tools.memory_search(query) for query in ("How tall is the oak?", "Tree heights")]
     drawn = [[one["id"] for one in answer["items"]] for answer in answers]
     assert drawn[0][:2] == drawn[1][:2]
@@ -170,17 +167,15 @@ def test_random_items_do_not_depend_on_the_question(bank: MemoryBank) -> None:
     assert all(event["at_random"] for event in events(recorder))
     recorded = [[one["id"] for one in event["items"]] for event in events(recorder)]  # type: ignore[attr-defined]
     assert recorded == drawn
-    assert set(consultation.shown) == {*drawn[0], *drawn[1]}
 
 
 def test_what_is_recorded_as_shown_is_what_one_return_holds() -> None:
     with MemoryBank() as bank:
         bank.add([replace(PITFALL, title=f"Item {n}", content="word " * 400) for n in range(9)])
-        tools, consultation, recorder = consult(bank, tokens=10**6)
+        tools, recorder = consult(bank, tokens=10**6)
         answer = tools.memory_search("Item", limit=9)
         assert 0 < answer["count"] < 9
         assert answer["truncated"]
         assert len(json.dumps(answer)) < 7_000
         ids = [one["id"] for one in answer["items"]]
         assert [one["id"] for one in events(recorder)[0]["items"]] == ids  # type: ignore[attr-defined]
-        assert list(consultation.shown) == ids

@@ -31,6 +31,11 @@ def words(text: str) -> int:
     return len(text.split())
 
 
+@pytest.fixture(autouse=True)
+def counted_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("reasoningbank.memory.packing.count_tokens", words)
+
+
 def item(title: str, **parts: object) -> MemoryItem:
     plain = MemoryItem(title, "", "Say what it is.", "success")
     return replace(plain, **parts)  # type: ignore[arg-type]
@@ -43,7 +48,7 @@ def bank() -> Iterator[MemoryBank]:
 
 
 def titles(bank: MemoryBank, question: str = QUESTION, **how: object) -> list[str]:
-    given = {"leakage": LeakageFilter(), "count": words, "scope": HERE} | how
+    given = {"leakage": LeakageFilter(), "scope": HERE} | how
     found = retrieve(bank, question, **given)  # type: ignore[arg-type]
     return [one.item.title for one in found.found]
 
@@ -65,7 +70,7 @@ def test_filtered_items_are_left_out_and_recorded(bank: MemoryBank) -> None:
     own = item("Height of the oak", provenance=Provenance(task="t1", corpus="trees"))
     other = item("Height of a tree", provenance=Provenance(task="t2", trial="a/t2.0"))
     bank.add([own, other])
-    found = retrieve(bank, QUESTION, leakage=LeakageFilter(task="t1", corpus="trees"), count=words)
+    found = retrieve(bank, QUESTION, leakage=LeakageFilter(task="t1", corpus="trees"))
     assert [one.item for one in found.found] == [other]
     assert [(one, why.code) for one, why in found.filtered_out] == [(own.id, "own-task")]
     event = found.to_event()
@@ -81,9 +86,7 @@ def test_many_filtered_items_do_not_hide_the_others(bank: MemoryBank) -> None:
     held = Provenance(task="t1")
     leaks = [item(f"How tall is the oak, {n}", provenance=held) for n in range(90)]
     bank.add([*leaks, item("Names in Latin")])
-    found = retrieve(
-        bank, QUESTION, leakage=LeakageFilter(evaluation=frozenset({"t1"})), count=words
-    )
+    found = retrieve(bank, QUESTION, leakage=LeakageFilter(evaluation=frozenset({"t1"})))
     assert [one.item.title for one in found.found] == ["Names in Latin"]
     assert {item_id for item_id, _ in found.filtered_out} == {leak.id for leak in leaks}
 
@@ -92,7 +95,7 @@ def test_where_texts_are_alike_the_place_decides(bank: MemoryBank) -> None:
     there = replace(HERE, pack="stones", endpoint="https://stones.example/")
     spelt = replace(HERE, endpoint="https://Trees.example:443/sparql")
     bank.add([item("Height", scope=scope) for scope in (there, Scope(), spelt)])
-    found = retrieve(bank, QUESTION, leakage=LeakageFilter(), scope=HERE, count=words)
+    found = retrieve(bank, QUESTION, leakage=LeakageFilter(), scope=HERE)
     assert [one.item.scope for one in found.found] == [spelt, Scope(), there]
     assert found.found[0].score > found.found[1].score > found.found[2].score
 
@@ -107,7 +110,7 @@ def test_paired_evidence_counts_and_mere_co_occurrence_does_not(bank: MemoryBank
         "helped": Counters(helped=9, hurt=1),
     }
     bank.add([item("Height", content=name, counters=n) for name, n in counted.items()])
-    found = retrieve(bank, QUESTION, leakage=LeakageFilter(), k=5, count=words)
+    found = retrieve(bank, QUESTION, leakage=LeakageFilter(), k=5)
     assert [one.item.content for one in found.found][:2] == ["helped", "once"]
     assert found.found[-1].item.content == "hurt"
     assert found.found[2].score == found.found[3].score
@@ -125,7 +128,7 @@ def test_kinds_and_budgets_restrict(bank: MemoryBank) -> None:
     bank.add([item("Height of an oak"), item("Height of an oak, wrong", src="failure")])
     assert titles(bank, kinds=frozenset({"failure"})) == ["Height of an oak, wrong"]
     assert titles(bank, tokens=3) == []
-    found = retrieve(bank, QUESTION, leakage=LeakageFilter(), tokens=3, count=words)
+    found = retrieve(bank, QUESTION, leakage=LeakageFilter(), tokens=3)
     assert len(found.skipped) == 2
     assert {(why.code, why.fields["budget"]) for _, why in found.skipped} == {("over-budget", 3)}
 
@@ -136,14 +139,14 @@ def test_equals_come_in_the_order_of_their_ids_whatever_came_in_first() -> None:
     for given in (items, items[::-1]):
         with MemoryBank() as bank:
             bank.add(given)
-            found = retrieve(bank, QUESTION, leakage=LeakageFilter(), k=6, count=words)
+            found = retrieve(bank, QUESTION, leakage=LeakageFilter(), k=6)
             orders.append([one.item.id for one in found.found])
     assert orders[0] == orders[1] == sorted(one.id for one in items)
 
 
 def draw(bank: MemoryBank, like: int, seed: int = 0, task: str = "t", **how: object) -> list[str]:
     leakage = LeakageFilter(task=task)
-    found = retrieve_random(bank, "q", tokens=like, leakage=leakage, seed=seed, count=words, **how)  # type: ignore[arg-type]
+    found = retrieve_random(bank, "q", tokens=like, leakage=leakage, seed=seed, **how)  # type: ignore[arg-type]
     assert found.at_random
     assert found.tokens == sum(one.tokens for one in found.found)
     return [one.item.title for one in found.found]
@@ -153,7 +156,7 @@ def test_random_items_have_as_many_tokens_within_one_item(bank: MemoryBank) -> N
     bank.add([item(f"Item {n}", content="word " * (5 + 7 * (n % 9))) for n in range(60)])
     sizes = [words(item_text(one)) for one in bank.items()]
     for like in (0, 4, 20, 77, 300):
-        found = retrieve_random(bank, "q", tokens=like, leakage=LeakageFilter(), count=words)
+        found = retrieve_random(bank, "q", tokens=like, leakage=LeakageFilter())
         assert like - max(sizes) < found.tokens <= like
         assert all(one.text == item_text(one.item) for one in found.found)
 
@@ -163,7 +166,7 @@ def test_the_random_draw_depends_on_task_and_seed_only(bank: MemoryBank) -> None
     assert draw(bank, 30) == draw(bank, 30)
     assert draw(bank, 30) != draw(bank, 30, seed=1)
     assert draw(bank, 30) != draw(bank, 30, task="u")
-    one = retrieve_random(bank, "Item 3", tokens=30, leakage=LeakageFilter(task="t"), count=words)
+    one = retrieve_random(bank, "Item 3", tokens=30, leakage=LeakageFilter(task="t"))
     assert [found.item.title for found in one.found] == draw(bank, 30)
 
 
@@ -179,7 +182,7 @@ def test_every_item_has_a_chance_of_being_drawn(bank: MemoryBank) -> None:
 def test_the_random_control_is_filtered_and_keeps_to_kinds(bank: MemoryBank) -> None:
     leak = item("Leak", provenance=Provenance(task="t"))
     bank.add([leak, item("Item"), item("Wrong", src="failure")])
-    found = retrieve_random(bank, "q", tokens=1_000, leakage=LeakageFilter(task="t"), count=words)
+    found = retrieve_random(bank, "q", tokens=1_000, leakage=LeakageFilter(task="t"))
     assert {one.item.title for one in found.found} == {"Item", "Wrong"}
     assert [(one, why.code) for one, why in found.filtered_out] == [(leak.id, "own-task")]
     assert draw(bank, 1_000, kinds=frozenset({"failure"})) == ["Wrong"]
@@ -201,9 +204,7 @@ def test_a_query_of_another_form_than_is_asked_for_comes_later(bank: MemoryBank)
     bank.add([*forms.values(), item("How tall is a tree? In words")])
 
     def scores(question: str, form: float) -> dict[str, float]:
-        found = retrieve(
-            bank, question, leakage=LeakageFilter(), k=9, count=words, ranking=Ranking(form=form)
-        )
+        found = retrieve(bank, question, leakage=LeakageFilter(), k=9, ranking=Ranking(form=form))
         return {one.item.title.split("? ")[1]: one.score for one in found.found}
 
     for question, right in ((QUESTION, "SELECT *"), (f"{QUESTION} As a graph.", "CONSTRUCT WHERE")):
@@ -221,8 +222,8 @@ def test_items_whose_question_names_the_same_kinds_come_first(bank: MemoryBank) 
         if asked != QUESTION
     )
     entry = {"entity_classes": lambda asked: frozenset({kinds[asked]})}
-    plain = retrieve(bank, QUESTION, leakage=LeakageFilter(), k=2, count=words)
-    named = retrieve(bank, QUESTION, leakage=LeakageFilter(), k=2, count=words, **entry)
+    plain = retrieve(bank, QUESTION, leakage=LeakageFilter(), k=2)
+    named = retrieve(bank, QUESTION, leakage=LeakageFilter(), k=2, **entry)
     before = {one.item.question: one.score for one in plain.found}
     after = {one.item.question: one.score for one in named.found}
     assert after["How tall?"] == pytest.approx(before["How tall?"] + Ranking().entities)
@@ -232,15 +233,13 @@ def test_items_whose_question_names_the_same_kinds_come_first(bank: MemoryBank) 
 def test_an_answered_question_is_shown_as_one_where_that_is_asked_for(bank: MemoryBank) -> None:
     worked = item("Worked", question="How tall is the ash?", query="SELECT ?h {}")
     bank.add([worked, item("Said")])
-    found = retrieve(bank, QUESTION, leakage=LeakageFilter(), count=words, examples=True)
+    found = retrieve(bank, QUESTION, leakage=LeakageFilter(), examples=True)
     shown = {one.item.title: one for one in found.found}
     assert shown["Worked"].example == FewShotExample("How tall is the ash?", "SELECT ?h {}")
     assert shown["Worked"].text == "Question: How tall is the ash?\nQuery:\nSELECT ?h {}"
     assert shown["Worked"].tokens == words(shown["Worked"].text)
     assert shown["Said"].example is None
-    drawn = retrieve_random(
-        bank, "", tokens=99, leakage=LeakageFilter(), count=words, examples=True
-    )
+    drawn = retrieve_random(bank, "", tokens=99, leakage=LeakageFilter(), examples=True)
     assert {one.item.title: one.example for one in drawn.found}["Worked"] == shown["Worked"].example
     assert all(
         one.example is None for one in retrieve(bank, QUESTION, leakage=LeakageFilter()).found
@@ -251,7 +250,7 @@ def test_near_lessons_do_not_hide_answered_questions(bank: MemoryBank) -> None:
     lessons = [item(f"{QUESTION} No. {n}", src="failure", content=f"Way {n}") for n in range(60)]
     worked = item("Age", question="How old is the ash?", query="SELECT ?age {}")
     bank.add([*lessons, worked])
-    found = retrieve(bank, QUESTION, leakage=LeakageFilter(), k=2, count=words, examples=True)
+    found = retrieve(bank, QUESTION, leakage=LeakageFilter(), k=2, examples=True)
     assert [one.item.title for one in found.found if one.example] == ["Age"]
 
 
@@ -261,7 +260,7 @@ def test_the_random_control_draws_as_much_of_each_kind(bank: MemoryBank) -> None
         for n in range(30)
     ]
     bank.add([*worked, *(item(f"Said {n}", src="failure") for n in range(30))])
-    how: dict[str, Any] = {"leakage": LeakageFilter(task="t"), "count": words, "examples": True}
+    how: dict[str, Any] = {"leakage": LeakageFilter(task="t"), "examples": True}
     sizes = {words(one.text) for one in retrieve(bank, QUESTION, k=60, tokens=9_999, **how).found}
     for answered in (0, 40, 80):
         found = retrieve_random(bank, "", tokens=80, example_tokens=answered, **how)
@@ -285,7 +284,7 @@ def test_what_is_linked_is_counted_and_recorded_as_it_is_shown(
         asked.append(question)
         return question.replace("ash", "ash (t:ash of many words)")
 
-    how = {"leakage": LeakageFilter(), "count": words, "examples": True, "link": linked}
+    how = {"leakage": LeakageFilter(), "examples": True, "link": linked}
     if at_random:
         found = retrieve_random(bank, "", tokens=30, **how)  # type: ignore[arg-type]
         # What cannot fit is not asked about.

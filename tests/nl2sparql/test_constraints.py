@@ -26,9 +26,17 @@ def test_rules_of_the_patterns_and_the_rule_for_several_entries(woods: Pack) -> 
     def titles(*patterns: str) -> list[str]:
         return [rule.title for rule in get_constraints_for_patterns(patterns, woods)]
 
-    assert titles() == titles("COUNT", "unknown") == []
+    assert titles() == titles("COUNT") == []
     assert titles("height") == ["Heights"]
     assert titles("NEIGHBOUR", "HEIGHT") == ["several entries", "Heights", "Neighbours"]
+
+
+def test_a_name_of_several_patterns_and_an_unknown_one() -> None:
+    found = get_constraints_for_patterns(["SEMANTIC_RELATION"])
+    assert {name for rule in found for name in rule.patterns} >= {"HYPERNYM", "MERONYM", "SYNONYM"}
+    with pytest.raises(UsageError) as caught:
+        get_constraints_for_patterns(["SEMANTICS"])
+    assert caught.value.code == "unknown-pattern"
 
 
 def test_a_prompt_begins_alike_and_has_what_its_patterns_need(woods: Pack) -> None:
@@ -102,7 +110,7 @@ def test_broken_files_are_one_clear_line(woods: Pack, tmp_path: Path, text: str,
 
 def test_a_pack_without_rules_has_a_prompt_of_its_prefixes(woods: Pack, tmp_path: Path) -> None:
     pack = changed(woods, tmp_path)
-    assert build_constraints(["HEIGHT"], pack) == "Prefixes that are declared for you: w:"
+    assert build_constraints([], pack) == "Prefixes that are declared for you: w:"
 
 
 def test_hint_files_may_use_the_old_key() -> None:

@@ -12,15 +12,14 @@ import pytest
 from reasoningbank.corpus import Pack, load_corpus, load_pack
 from reasoningbank.errors import UsageError
 from reasoningbank.nl2sparql import (
-    Detected,
-    JointDetector,
     PatternDetector,
-    PrototypeDetector,
     examples_of,
+    load_examples,
     load_patterns,
     pattern_report,
     patterns_of_query,
 )
+from reasoningbank.nl2sparql.detection import detector_of
 from reasoningbank.nl2sparql.words import (
     content_words,
     folded,
@@ -31,6 +30,7 @@ from reasoningbank.nl2sparql.words import (
     stem,
     stream,
 )
+from reasoningbank.sparql import prepare
 
 from .conftest import changed
 
@@ -222,6 +222,56 @@ def test_patterns_by_name(woods: Pack) -> None:
         patterns.named("WIDTH")
 
 
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        ("Quali lemmi esprimono 'tristezza'?", {"EMOTION"}),
+        ("Which words evoke 'joy'?", {"EMOTION"}),
+        ('Definizioni di "gioia" e "tristezza"', {"SENSE_DEFINITION"}),
+        ('Traduzioni di "gioia"', {"TRANSLATION"}),
+        ('Sinonimi di "casa"', {"SYNONYM"}),
+        ('Which words have a similar meaning to "casa"?', {"SYNONYM"}),
+        ('Qual è il contrario di "bello"?', {"ANTONYM"}),
+        ('Antonyms of "bello"', {"ANTONYM"}),
+        ("Al contrario, quali emozioni ci sono?", {"EMOTION"}),
+        ('Le forme flesse di "andare"', {"INFLECTION"}),
+        ('What is the plural of "uomo"?', {"INFLECTION"}),
+    ],
+)
+def test_quoted_words_and_relations_of_liita(question: str, expected: set[str]) -> None:
+    assert names(detector_of(load_pack("liita")), question) == expected
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ('{ ?a ontolex:writtenRep ?w FILTER(REGEX(?w, "a$")) }', {"MORPHO_REGEX"}),
+        ('{ ?a skos:definition ?w FILTER(REGEX(?w, "a$")) }', {"SENSE_DEFINITION"}),
+        ('{ ?a rdfs:label "cane" ; lexinfo:hyponym ?b }', {"HYPERNYM"}),
+        ('{ ?a lexinfo:hyponym ?b . ?b rdfs:label "cane" }', {"HYPONYM"}),
+        ('{ ?b lexinfo:hypernym ?a . ?b rdfs:label "cane" }', {"HYPONYM"}),
+        ("{ GRAPH ?g { ?a lila:hasPOS ?b } }", {"META_GRAPH", "POS"}),
+        ("{ ?a lexinfo:antonym ?b }", {"ANTONYM"}),
+        ("{ ?a lexinfo:approximateSynonym ?b }", {"SYNONYM"}),
+        ("{ ?a lila:hasInflectionType ?b }", {"INFLECTION"}),
+    ],
+)
+def test_untagged_queries_of_liita_show_their_patterns(query: str, expected: set[str]) -> None:
+    pack = load_pack("liita")
+    text = prepare(f"SELECT * {query}", prefixes=pack.prefixes).text
+    assert set(patterns_of_query(text, load_patterns(pack))) == expected
+
+
+def test_patterns_are_read_off_liitas_golds() -> None:
+    patterns = load_patterns("liita")
+    report = pattern_report(
+        (patterns_of_query(one.sparql, patterns), one.patterns)
+        for one in load_examples(load_pack("liita"))
+    )
+    assert report.micro.precision >= 0.95
+    assert report.micro.recall >= 0.93
+
+
 def test_signs_of_queries(woods: Pack) -> None:
     patterns = load_patterns(woods)
     prefix = "PREFIX w: <http://w/>\n"
@@ -278,55 +328,3 @@ def test_uniprot_rules_on_train_and_dev() -> None:
     report = pattern_report((names(detector, e.nl), e.patterns) for e in examples)
     assert report.micro.precision >= 0.9
     assert report.micro.recall >= 0.95
-
-
-EMOTION = [
-    "Which emotions does the word express?",
-    "Quali emozioni evoca la parola?",
-    "Find words that express an emotion",
-    "Trova le parole che esprimono un'emozione",
-]
-COUNT = [
-    "How many proteins are there?",
-    "Quante proteine ci sono?",
-    "What is the number of proteins?",
-    "Il numero delle proteine",
-]
-
-
-@pytest.fixture(scope="module")
-def prototypes() -> PrototypeDetector:
-    labels = [{"EMOTION"}] * len(EMOTION) + [{"COUNT"}] * len(COUNT)
-    return PrototypeDetector([*EMOTION, *COUNT], labels)
-
-
-def test_questions_near_labelled_ones(prototypes: PrototypeDetector) -> None:
-    for question, pattern in (
-        ("Quali sono le emozioni espresse da questo lemma?", "EMOTION"),
-        ("How many proteins does the cell have?", "COUNT"),
-    ):
-        found = prototypes.detect(question)
-        assert [one.pattern for one in found] == [pattern]
-        assert 0.6 <= found[0].score <= 1
-
-
-def test_few_labels_make_no_prototype() -> None:
-    prototypes = PrototypeDetector([*EMOTION, COUNT[0]], [{"A"}] * 4 + [{"B"}])
-    assert prototypes.detect(COUNT[0]) == []
-
-
-def test_labels_must_fit_the_questions() -> None:
-    with pytest.raises(UsageError, match="1 questions with 0 labels"):
-        PrototypeDetector(["a"], [])
-
-
-def test_joint_asks_prototypes_where_rules_find_nothing() -> None:
-    class Says:
-        def __init__(self, *found: str) -> None:
-            self.found = [Detected(name, 1.0) for name in found]
-
-        def detect(self, question: str) -> list[Detected]:
-            return self.found
-
-    assert JointDetector(Says("A"), Says("B")).detect("?") == Says("A").found
-    assert JointDetector(Says(), Says("B")).detect("?") == Says("B").found

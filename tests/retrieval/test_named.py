@@ -18,8 +18,7 @@ from hypothesis import strategies as st
 
 from reasoningbank.errors import SetupError, UsageError
 from reasoningbank.nl2sparql import HybridRetriever
-from reasoningbank.retrieval import INDEXES, VectorIndex, embedding, open_embedder, open_index
-from reasoningbank.retrieval.index import VectorTable
+from reasoningbank.retrieval import INDEXES, VectorTable, embedding, open_embedder, open_index
 
 MINILM = "sentence-transformers:paraphrase-multilingual-MiniLM-L12-v2"
 
@@ -108,7 +107,7 @@ def test_a_model_embeds_in_its_own_forms(
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.tuples(st.booleans(), st.lists(st.integers(0, 9), max_size=4)), max_size=30))
 def test_faiss_keeps_what_the_table_keeps(steps: list[tuple[bool, list[int]]]) -> None:
-    indexes: tuple[VectorIndex, ...] = (open_index("numpy"), open_index("faiss"))
+    indexes: tuple[VectorTable, ...] = (open_index("numpy"), open_index("faiss"))
     for number, (put, keys) in enumerate(steps):
         for index in indexes:
             if put:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from reasoningbank.corpus import Pack
+from reasoningbank.corpus import Pack, load_pack, open_endpoint
 from reasoningbank.errors import EndpointError, QueryError
 from reasoningbank.schema import (
     Finding,
@@ -299,7 +299,27 @@ WRONG: list[tuple[str, list[tuple[str, dict[str, Any]]]]] = [
     ),
     (
         'SELECT ?p { ?p a up:Protein FILTER(?p = "P04637") }',
-        [("filter-removes-all", {"instead": 'FILTER(CONTAINS(LCASE(STR(?p)), "p04637"))'})],
+        [("text-for-resource", {"instead": "uniprotkb:P04637"})],
+    ),
+    (
+        'SELECT ?p { ?p up:organism ?o FILTER(?o IN ("taxon:9606", "taxon:10090")) }',
+        [("text-for-resource", {"instead": "taxon:9606"})],
+    ),
+    (
+        'SELECT ?p { ?p up:organism "http://purl.uniprot.org/taxonomy/9606" }',
+        [("text-for-resource", {"resource": "taxon:9606"})],
+    ),
+    (
+        "SELECT ?p { ?p up:mnemonic up:P53_HUMAN }",
+        [("resource-for-text", {"instead": 'up:mnemonic "P53_HUMAN"'})],
+    ),
+    (
+        "SELECT ?p { ?p up:mnemonic ?m FILTER(?m = up:P53_HUMAN) }",
+        [("resource-for-text", {"instead": '"P53_HUMAN"'})],
+    ),
+    (
+        "SELECT ?p { ?p a GO:0005634 }",
+        [("only-subclasses", {"instead": "?p rdfs:subClassOf GO:0005634"})],
     ),
     (
         'SELECT ?x { ?x a up:Disease ; skos:prefLabel ?name FILTER(CONTAINS(?label, "R")) }',
@@ -382,6 +402,92 @@ def test_the_cause_is_found(
         (f.code, {name: f.fields[name] for name in want})
         for f, (_, want) in zip(findings, expected, strict=True)
     ] == expected
+
+
+RHEA, GO = "https://sparql.rhea-db.org/sparql", "http://rdf.geneontology.org/blazegraph/sparql"
+
+#: A pattern for another endpoint, and the finding on it.
+ELSEWHERE = [
+    (RHEA, "?c rh:chebi 'CHEBI:57353'", "text-for-resource", {"resource": "CHEBI:57353"}),
+    (
+        RHEA,
+        "?c rh:accession CHEBI:57353",
+        "resource-for-text",
+        {"instead": 'rh:accession "CHEBI:57353"'},
+    ),
+    (
+        RHEA,
+        "?c rh:chebi ?x VALUES ?x { 'CHEBI:57353' }",
+        "text-for-resource",
+        {"instead": "CHEBI:57353"},
+    ),
+    (
+        RHEA,
+        "?c rh:accession ?x VALUES ?x { CHEBI:57353 }",
+        "resource-for-text",
+        {"instead": '"CHEBI:57353"'},
+    ),
+    (
+        GO,
+        "?g oboInOwl:id GO:0008150",
+        "resource-for-text",
+        {"instead": 'oboInOwl:id "GO:0008150"'},
+    ),
+    # It exists there, and has thousands of subclasses.
+    (RHEA, "?r a rh:Reaction", "only-subclasses", {"instead": "?r rdfs:subClassOf rh:Reaction"}),
+    (
+        RHEA,
+        "rh:10000 rh:equations ?e",
+        "unknown-property",
+        {"replacements": ["rh:equation"], "service": f"<{RHEA}>"},
+    ),
+    (RHEA, "rh:99999999 rh:equation ?e", "unknown-resource", {"name": "rh:99999999"}),
+]
+
+
+@pytest.fixture(scope="module")
+def federated() -> Iterator[EndpointConfig]:
+    """The sample together with the endpoints that it federates with."""
+    with open_endpoint(load_pack("uniprot")) as config:
+        yield config
+
+
+@pytest.mark.parametrize(("service", "pattern", "code", "fields"), ELSEWHERE)
+def test_existence_is_tested_at_the_endpoint_of_the_service(
+    service: str,
+    pattern: str,
+    code: str,
+    fields: dict[str, Any],
+    federated: EndpointConfig,
+    names: Schema,
+) -> None:
+    query = f"SELECT * {{ SERVICE <{service}> {{ {pattern} }} }}"
+    (finding,) = found(query, federated, names)
+    assert (finding.code, {name: finding.fields[name] for name in fields}) == (code, fields)
+
+
+@pytest.mark.parametrize(
+    ("query", "code"),
+    [
+        ("SELECT * { ?d a up:Disease ; rdfs:label ?n }", "wrong-subject"),
+        ("SELECT * { ?g up:encodedBy ?p . ?p a up:Protein }", "reversed-direction"),
+        ("SELECT * { ?p a up:Gene ; up:encodedBy ?g }", "reversed-direction"),
+        ("SELECT * { ?c a up:Catalytic_Activity ; rdfs:label ?n }", ""),
+        # A resource may have several classes, and other ones elsewhere.
+        ("SELECT * { ?p a up:Protein ; a up:Simple_Sequence }", ""),
+        (
+            "SELECT * { ?p a up:Protein "
+            "SERVICE <https://sparql.rhea-db.org/sparql> { ?p a up:Taxon } }",
+            "",
+        ),
+    ],
+)
+def test_a_direction_is_reversed_only_if_something_asks_for_it(
+    query: str, code: str, sample: EndpointConfig, names: Schema
+) -> None:
+    prepared = SPARQLClient(sample).prepare(query)
+    findings = lint(prepared, names, namespaces=sample.namespaces)
+    assert [finding.code for finding in findings] == ([code] if code else [])
 
 
 def test_findings_read_as_lines(sample: EndpointConfig, names: Schema) -> None:
@@ -518,6 +624,7 @@ def test_names_inside_a_service_are_not_judged(trees: EndpointConfig, trees_name
         ("SELECT ?p { ?p uniprot:mnemonic ?m }", "unknown-prefix", "up:mnemonic"),
         ("SELECT ?p { ?p core:Protein ?m }", "unknown-prefix", "up:Protein"),
         ("SELECT ?p { uniprot:P04637 ?p ?m }", "unknown-prefix", "uniprotkb:"),
+        ("SELECT ?p { ?p up:mnemonic RHEA:1 }", "resource-for-text", 'up:mnemonic "RHEA:1"'),
         ("SELECT ?p { ?p a up:protein . ", "unknown-name", "up:Protein"),
         (
             "PREFIX up: <http://www.uniprot.org/ontology/> SELECT ?p { ?p a up:Protein ",
@@ -533,13 +640,16 @@ def test_a_query_that_cannot_be_sent_gets_the_nearest_names(
         SPARQLClient(sample).prepare(query)
     (one,) = explain_error(query, failure.value, names, sample.namespaces)
     assert one.code == code
-    assert replacement in (*one.fields.get("replacements", ()), one.fields.get("known"))
+    given = (*one.fields.get("replacements", ()), one.fields.get("known"))
+    assert replacement in (*given, one.fields.get("instead"))
 
 
 @pytest.mark.parametrize(
     "query",
     [
         "SELECT ?p { ?p a up:Protein ; up:organism taxon:9606 ",
+        # Other names exist at another endpoint.
+        "SELECT ?g { SERVICE <http://x.example/> { ?g up:unheard ?x } ",
         # A value is in no schema, which does not make it wrong.
         "SELECT ?p { ?p up:existence up:Evidence_at_Protein_Level_Existence . ",
     ],
@@ -584,7 +694,7 @@ def test_a_diagnosis_survives_the_loss_of_any_probe(
         assert all(0 < len(line) <= MOST_CHARS for line in lines)
 
 
-def test_requests_and_seconds_are_bounded(
+def test_requests_end_with_the_time_for_them(
     sample: EndpointConfig, names: Schema, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     count = 0
@@ -601,10 +711,8 @@ def test_requests_and_seconds_are_bounded(
     monkeypatch.setattr("reasoningbank.schema.empty.MOST_SECONDS", 0.5)
     texts = " ".join(f'?p up:mnemonic "NOBODY{n}" .' for n in range(30))
     prepared = SPARQLClient(sample).prepare(f"SELECT * {{ {texts} }}")
-    began = time.monotonic()
     run = slow(probe_run(sample))
     assert len(explain_empty(prepared, names, run, namespaces=sample.namespaces)) <= MOST_FINDINGS
-    assert time.monotonic() - began < 10
     assert count <= 3
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import time
+import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
@@ -233,9 +233,7 @@ def test_a_document_that_unfolds_to_gigabytes_is_not_read(faulty: FaultyServer) 
         "</sd:Service>", "<sd:x>&e9;</sd:x></sd:Service>"
     )
     faulty.script(Answer(200, bomb.encode(), {"Content-Type": "application/rdf+xml"}))
-    began = time.monotonic()
     found = service_description(SPARQLClient(EndpointConfig(faulty.url)))
-    assert time.monotonic() - began < 10
     assert not found.offered
     assert "expand" in found.notes[0]
 
@@ -261,18 +259,18 @@ def test_namespaces_as_entities_are_read(faulty: FaultyServer) -> None:
 def test_discovery_ends_in_time_on_an_endpoint_that_stalls(
     faulty: FaultyServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(discovery, "STEP_S", 0.3)
-    monkeypatch.setattr(discovery, "TOTAL_S", 0.5)
+    monkeypatch.setattr(discovery, "STEP_S", 1.0)
+    monkeypatch.setattr(discovery, "TOTAL_S", 1.5)
+
+    over = threading.Event()
 
     def stall(handler: BaseHTTPRequestHandler) -> None:
-        time.sleep(0.6)
+        over.wait()
 
     faulty.script(Answer(say=stall))
     config = EndpointConfig(faulty.url, retries=0)
-    began = time.monotonic()
-    with pytest.raises(EndpointError, match=r"no answer within 0\.3 s"):
+    with pytest.raises(EndpointError, match=r"no answer within 1 s"):
         discover(SPARQLClient(config))
-    assert time.monotonic() - began < 2
     # A service that describes itself and stalls over its data is described without them.
     faulty.script(
         Answer(200, SERVICE["text/turtle"], {"Content-Type": "text/turtle"}), Answer(say=stall)
@@ -280,7 +278,8 @@ def test_discovery_ends_in_time_on_an_endpoint_that_stalls(
     found = discover(SPARQLClient(config))
     assert (found.service.offered, found.void.offered) == (True, False)
     assert any("timed out" in note for note in found.notes)
-    assert "named graphs: not asked: the endpoint took more than 0.5 s already" in found.notes
+    assert "named graphs: not asked: the endpoint took more than 1.5 s already" in found.notes
+    over.set()
 
 
 def test_blank_nodes_of_two_graphs_stay_apart(faulty: FaultyServer) -> None:

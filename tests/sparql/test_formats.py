@@ -224,7 +224,7 @@ def broken_off() -> object:
 
 
 def test_what_is_no_term_is_read_as_text() -> None:
-    assert read_term('"x') == Literal('"x')
+    assert read_term('"x') == Literal("x")
     assert decode(columns(("x",), [['"1"'], ['"x']]), 2) == [(Literal("1"),), (Literal('"x'),)]
 
 

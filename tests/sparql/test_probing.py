@@ -6,7 +6,7 @@ import pytest
 
 from reasoningbank.errors import QueryError
 from reasoningbank.sparql import EndpointConfig, Result, SPARQLClient
-from reasoningbank.sparql.probing import Failure, Prober, find_failures
+from reasoningbank.sparql.probing import Failure, Prober, find_failures, joined
 from reasoningbank.sparql.tree import read_query
 
 
@@ -70,7 +70,7 @@ def test_the_part_that_fails_is_found(query: str, culprit: str, alone: bool, ask
     assert found[0].alone is alone
     assert len(asked.queries) <= 8
     if found[0].before:
-        body = found[0].body(*found[0].before)
+        body = found[0].context.replace("%s", joined(found[0].before))
         before = asked.client.query(f"PREFIX t: <http://e/> ASK {{ {body} }}")
         assert before == before.__class__(True, before.seconds, before.source)  # type: ignore[call-arg]
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -62,10 +61,8 @@ def test_graphs_are_graphs(other: SPARQLClient, query: str) -> None:
 
 
 def test_a_refused_costly_query_is_the_querys_fault(other: SPARQLClient) -> None:
-    began = time.monotonic()
     with pytest.raises(QueryError, match=r"estimates the query as too costly.*more selective"):
         other.query("SELECT DISTINCT ?a ?e { ?a ?b ?c . ?d ?e ?f . ?g ?h ?i . ?j ?k ?l }")
-    assert time.monotonic() - began < 5
 
 
 @pytest.mark.parametrize(
@@ -85,7 +82,7 @@ def test_what_the_engine_cannot_do_is_recoverable(
     assert "big-data-const" not in str(caught.value)
 
 
-def test_the_engines_own_limit_is_told(small_uniprot_file: Path) -> None:
+def test_the_engines_own_limit_is_told(virtuoso: VirtuosoServer, small_uniprot_file: Path) -> None:
     with VirtuosoServer([small_uniprot_file], max_rows=20) as server:
         client = SPARQLClient(EndpointConfig(server.url, "Second"))
         cut = client.query("SELECT * { ?s a ?class }")

@@ -39,7 +39,7 @@ def alive(port: int) -> bool:
         return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
-def gone(port: int, within_s: float = 5.0) -> bool:
+def gone(port: int, within_s: float = 120.0) -> bool:
     end = time.monotonic() + within_s
     while time.monotonic() < end:
         if not alive(port):
@@ -192,7 +192,7 @@ def test_a_server_that_died_is_an_endpoint_error_and_comes_back(tmp_path: Path) 
         assert keeper is not None
         # What keeps the engine running, and with it the engine.
         keeper.kill()
-        keeper.wait(2)
+        keeper.wait(120)
         assert gone(server.port)
         assert not server.running
         with pytest.raises(EndpointError, match="no connection"):
@@ -237,7 +237,7 @@ def test_no_server_outlives_the_process_that_started_it(deadly: signal.Signals) 
         time.sleep(0.3)
         assert alive(port)
         process.send_signal(deadly)
-        process.wait(10)
+        process.wait(120)
         assert gone(port)
     finally:
         process.kill()

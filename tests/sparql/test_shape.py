@@ -5,13 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 import random
-import time
 from collections.abc import Iterable
 from itertools import combinations, permutations
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from work import calls
 
 from reasoningbank.corpus import load_shacl_tasks, split_tasks
 from reasoningbank.corpus.features import query_features
@@ -89,17 +89,17 @@ def test_kinds_of_names_and_the_order_of_rows_count() -> None:
 @pytest.mark.parametrize(
     "links",
     [
-        [("p", f"x{n}") for n in range(1_500)],
-        [(f"x{n}", f"y{n}") for n in range(1_000)],
-        [(f"x{n}", f"x{n + 1}") for n in range(1_500)],
-        [(f"x{n}", f"x{(n + 1) % 500}") for n in range(500)],
+        [("p", f"x{n}") for n in range(400)],
+        [(f"x{n}", f"y{n}") for n in range(250)],
+        [(f"x{n}", f"x{n + 1}") for n in range(400)],
+        [(f"x{n}", f"x{(n + 1) % 200}") for n in range(200)],
     ],
     ids=["alike", "pairs", "chain", "ring"],
 )
-def test_a_thousand_names_that_look_alike_take_no_time(links: list[tuple[str, str]]) -> None:
-    began = time.process_time()
-    words = canonical_words(tree(links))
-    assert time.process_time() - began < 5
+def test_names_that_look_alike_take_bounded_work(links: list[tuple[str, str]]) -> None:
+    found: list[tuple[str, ...]] = []
+    assert calls(lambda: found.append(canonical_words(tree(links)))) < 6_000_000
+    words = found[0]
     assert len(set(words)) == 1 + len({name for link in links for name in link})
 
 
@@ -256,11 +256,10 @@ def test_no_text_breaks_it(text: str) -> None:
         shape_hash(query)
 
 
-def test_long_prose_is_read_fast() -> None:
-    text = "Select what you need and ask again. " * 2_000
-    began = time.process_time()
-    assert queries_in(text + GOLD) == (GOLD[GOLD.index("PREFIX") :].strip(),)
-    assert time.process_time() - began < 10
+def test_the_work_grows_with_the_length_of_the_prose() -> None:
+    few, many = ("Select what you need and ask again. " * n for n in (150, 600))
+    assert queries_in(many + GOLD) == (GOLD[GOLD.index("PREFIX") :].strip(),)
+    assert calls(lambda: queries_in(many)) < 6 * calls(lambda: queries_in(few))
 
 
 def test_a_gold_with_a_service_is_known_by_other_names_and_layout() -> None:
@@ -533,7 +532,7 @@ def test_names_of_a_pattern_and_of_a_text() -> None:
     ("pack", "n", "digest"),
     [
         ("algebra", 69, "2eeae497a0c54e84"),
-        ("liita", 208, "363bfa2dfdb1a5fb"),
+        ("liita", 214, "838f3ec4fa9357e4"),
         ("uniprot", 161, "c62e4a7bd0ea894f"),
     ],
 )

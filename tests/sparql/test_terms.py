@@ -4,7 +4,17 @@ import pytest
 from pyoxigraph import BlankNode, Literal, NamedNode, Triple
 
 from reasoningbank.errors import QueryError
-from reasoningbank.sparql import compact, full, iri, string_literal, to_iri, values
+from reasoningbank.sparql import (
+    Term,
+    compact,
+    full,
+    iri,
+    prepare,
+    string_literal,
+    to_iri,
+    values,
+)
+from reasoningbank.sparql.terms import written
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
 PREFIXES = {"up": "http://purl/core/", "upx": "http://purl/core/x/", "xsd": XSD}
@@ -24,10 +34,22 @@ def lit(text: str, name: str) -> Literal:
         (NamedNode("http://purl/core/end."), "<http://purl/core/end.>"),
         (NamedNode("http://other/a"), "<http://other/a>"),
         (Literal("plain"), "plain"),
+        (Literal("p53: a gene"), "p53: a gene"),
+        (Literal('say "hi"'), 'say "hi"'),
+        (Literal("CHEBI:57353"), '"CHEBI:57353"'),
+        (Literal("up:Protein"), '"up:Protein"'),
+        (Literal(":x"), '":x"'),
+        (Literal("_:b0"), '"_:b0"'),
+        (Literal("<http://x/>"), '"<http://x/>"'),
+        (Literal("http://x/"), '"http://x/"'),
+        (Literal('"Baum"@de'), '"\\"Baum\\"@de"'),
+        (Literal('a "b"', language="en"), '"a \\"b\\""@en'),
         (Literal("Baum", language="de"), '"Baum"@de'),
         (lit("42", "integer"), 42),
         (lit("+7", "int"), 7),
-        (lit("9" * 30, "integer"), f'"{"9" * 30}"^^xsd:integer'),
+        (lit("9" * 30, "integer"), int("9" * 30)),
+        (lit("0.1000000000000000055511151231257827", "decimal"), 0.1),
+        (lit("59332.926829268292682926829268292682926", "decimal"), 59332.92682926829),
         (lit("1.50", "decimal"), 1.5),
         (lit("1e3", "double"), 1000.0),
         (lit("INF", "double"), '"INF"^^xsd:double'),
@@ -60,7 +82,7 @@ def test_triple_terms_have_both_forms() -> None:
     term = Triple(a, a, Triple(a, a, Literal("x\ty")))
     inner = '<<( <http://purl/core/a> <http://purl/core/a> "x\\ty" )>>'
     assert full(term) == f"<<( <http://purl/core/a> <http://purl/core/a> {inner} )>>"
-    assert compact(term, PREFIXES) == "<<( up:a up:a <<( up:a up:a x\ty )>> )>>"
+    assert compact(term, PREFIXES) == '<<( up:a up:a <<( up:a up:a "x\\ty" )>> )>>'
 
 
 @pytest.mark.parametrize(
@@ -106,8 +128,19 @@ def test_values_refuses_blank_nodes_and_odd_names() -> None:
         values("s } ", [Literal("x")])
 
 
-def test_long_decimals_keep_their_digits() -> None:
-    decimal = NamedNode("http://www.w3.org/2001/XMLSchema#decimal")
-    assert compact(Literal("1.25", datatype=decimal)) == 1.25
-    long = "0.1000000000000000055511151231257827"
-    assert compact(Literal(long, datatype=decimal)) == f'"{long}"^^xsd:decimal'
+@pytest.mark.parametrize(
+    ("term", "text"),
+    [
+        (lit("1.50", "decimal"), "1.50"),
+        (lit("0.10000000000000000555111512", "decimal"), "0.10000000000000000555111512"),
+        (lit("1e3", "double"), "1e3"),
+        (lit("5", "double"), '"5"^^xsd:double'),
+        (lit("7", "int"), '"7"^^xsd:int'),
+        (lit("true", "boolean"), "true"),
+        (Literal("plain"), '"plain"'),
+        (NamedNode("http://purl/core/Protein"), "up:Protein"),
+    ],
+)
+def test_a_term_in_a_query_keeps_its_digits_and_datatype(term: Term, text: str) -> None:
+    assert written(term, PREFIXES) == text
+    assert prepare(f"SELECT * {{ ?s ?p {text} }}", prefixes=PREFIXES).parsed is not None

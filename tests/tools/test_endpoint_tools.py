@@ -156,7 +156,7 @@ def test_an_unknown_endpoint_names_the_nearest(tools: EndpointTools) -> None:
         tools.endpoint_detail(ref, "Rivers")
     with pytest.raises(ToolError, match=r"it names Forest, .* and 53 more"):
         tools.endpoint_detail(ref, "zzzz")
-    with pytest.raises(ToolError, match="no endpoint was named"):
+    with pytest.raises(ToolError, match="names no endpoint"):
         tools.endpoint_detail(ref, "")
 
 

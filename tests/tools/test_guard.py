@@ -63,13 +63,17 @@ def guard(request: pytest.FixtureRequest) -> Iterator[tuple[Guard, EndpointConfi
 
 
 @pytest.mark.parametrize("look", [50_000, 400])
-def test_every_tool_passes_the_guard(guard: tuple[Guard, EndpointConfig], look: int) -> None:
+def test_every_tool_passes_the_guard(
+    guard: tuple[Guard, EndpointConfig], look: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     made, config = guard
-    tools = SPARQLTools(config, profile=EndpointProfile(config, look=look))
+    # The look at an endpoint elsewhere, also for the schema that hints come from.
+    monkeypatch.setattr("reasoningbank.schema.profile.LOOK_HERE", look)
+    tools = SPARQLTools(config)
     assert tools.sparql_classes()["count"] > 0
     assert tools.sparql_properties()["count"] > 3
     assert tools.sparql_properties(class_uri="up:Protein")["count"] > 5
-    assert "nothing is of class" in tools.sparql_properties(class_uri="up:Nothing")["note"]
+    assert "up:Nothing" in tools.sparql_properties(class_uri="up:Nothing")["note"]
     assert tools.sparql_sample("up:Protein")["count"] == 10
     for uri in ("taxon:9606", "up:Protein", "up:nothing"):
         tools.sparql_describe(uri)

@@ -87,7 +87,7 @@ def test_the_best_is_not_lost_among_more_hits_than_are_fetched(odd: EndpointConf
     assert found["results"][0]["uri"] == "e:n399"
     many = SPARQLTools(odd).sparql_find("oaken", 50)
     assert many["count"] == 50
-    assert "more than 300 labels contain this" in many["note"]
+    assert "300 labels or more contain this" in many["note"]
 
 
 def test_only_label_properties_are_searched(odd: EndpointConfig) -> None:
@@ -150,4 +150,92 @@ def test_the_whole_label_comes_first_then_its_beginning_then_a_word() -> None:
         "A kinase",
         "Protokinase",
         "other",
+    ]
+
+
+KINDS = """
+@prefix : <http://e/> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+@prefix up: <http://v/> . @prefix dct: <http://purl.org/dc/terms/> . @prefix d: <http://d/> .
+:paper1 a up:Citation ; dct:title "Alzheimer's disease: its causes." .
+:paper2 a up:Citation ; dct:title "Kinase suppressors." .
+d:85 a up:Disease ; rdfs:label "Alzheimer disease 1" .
+:P05067 a up:Protein ; up:mnemonic "A4_HUMAN" ; up:name <http://e/P05067#n1> ;
+  up:component <http://e/P05067#c1> .
+<http://e/P05067#n1> a up:Name ; rdfs:label "Amyloid kinase protein" .
+<http://e/P05067#c1> up:name <http://e/P05067#n2> .
+<http://e/P05067#n2> rdfs:label "Soluble APP" .
+:ABC a up:Protein ; up:mnemonic "AA4_HUMANOID" .
+d:kw a up:Keyword ; rdfs:label "Kinase" , "kinase" .
+:ABC up:keyword d:kw .
+"""
+
+
+@pytest.fixture(scope="module")
+def kinds(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SPARQLTools]:
+    """Papers, diseases, a protein with nodes that hold its names."""
+    file = tmp_path_factory.mktemp("kinds") / "kinds.ttl"
+    file.write_text(KINDS, encoding="utf-8")
+    names = (LABEL, "http://v/mnemonic", "http://purl.org/dc/terms/title")
+    prefixes = {"kb": "http://e/", "up": "http://v/", "DIS": "http://d/"}
+    with OxigraphServer([file], timeout_s=10) as server:
+        yield SPARQLTools(
+            EndpointConfig(
+                "https://kinds.example/sparql",
+                query_url=server.url,
+                label_properties=names,
+                prefixes=prefixes,
+            )
+        )
+
+
+@pytest.mark.parametrize(
+    ("text", "first"),
+    [
+        ("Alzheimer's disease", "DIS:85"),
+        ("disease alzheimer", "DIS:85"),
+        ("alzheimers diseases", "DIS:85"),
+        ("P05067", "kb:P05067"),
+        ("p05067", "kb:P05067"),
+        ("kb:P05067", "kb:P05067"),
+        ("KB P05067", "kb:P05067"),
+        ("http://e/P05067", "kb:P05067"),
+        ("<http://e/P05067>", "kb:P05067"),
+        ("A4_HUMAN", "kb:P05067"),
+        ("85", "DIS:85"),
+        ("dis:85", "DIS:85"),
+        ("Protein", "up:Protein"),
+        ("mnemonic", "up:mnemonic"),
+        ("kinase", "DIS:kw"),
+        ("kinases", "DIS:kw"),
+        ("kinase suppressor", "kb:paper2"),
+    ],
+)
+def test_the_thing_that_is_meant_comes_first(kinds: SPARQLTools, text: str, first: str) -> None:
+    found = kinds.sparql_find(text)
+    assert found["results"][0]["uri"] == first
+    assert ("identifiers" in found["via"]) == (first.lower().endswith(text.lower()[-3:].strip(">")))
+
+
+def test_a_match_says_what_it_is_and_whose(kinds: SPARQLTools) -> None:
+    (protein,) = kinds.sparql_find("P05067")["results"]
+    assert protein == {
+        "uri": "kb:P05067",
+        "label": "A4_HUMAN",
+        "property": "up:mnemonic",
+        "class": "up:Protein",
+    }
+    for name, kind in (("up:Protein", "rdfs:Class"), ("up:mnemonic", "rdf:Property")):
+        assert kinds.sparql_find(name)["results"] == [{"uri": name, "class": kind}]
+    (node,) = kinds.sparql_find("Amyloid kinase")["results"]
+    assert node["class"] == "up:Name"
+    assert (node["owner"], node["owner_property"]) == ("kb:P05067", "up:name")
+    (inner,) = kinds.sparql_find("Soluble APP")["results"]
+    assert inner["owner"] == "kb:P05067"
+    # Only one thing points to the keyword, which is nobody's all the same.
+    keyword, *_ = kinds.sparql_find("kinase")["results"]
+    assert (keyword["label"], "owner" in keyword) == ("Kinase", False)
+    assert [row["uri"] for row in kinds.sparql_find("kinase")["results"]] == [
+        "DIS:kw",
+        "<http://e/P05067#n1>",
+        "kb:paper2",
     ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -45,8 +46,8 @@ def test_a_result_cut_by_the_limit_says_so_everywhere(tools: SPARQLTools) -> Non
     assert ref.rows == stats["rows"] == len(rows) == 5
     assert stats["truncated"]
     assert rows.truncated
-    assert "raise limit" in stats["note"]
-    assert "raise limit" in rows.note
+    assert "sparql_query(query, limit=200) gives up to 200" in stats["note"]
+    assert stats["note"] == rows.note
 
 
 def test_a_limit_above_the_endpoints_own_is_lowered(tools: SPARQLTools) -> None:
@@ -175,17 +176,33 @@ def test_classes_and_properties_are_capped_and_counted(tools: SPARQLTools) -> No
 def test_the_properties_of_one_class(few: SPARQLTools) -> None:
     found = few.sparql_properties(class_uri="t:Moss")
     assert {row["property"] for row in found["properties"]} == {"rdf:type", "rdfs:label"}
-    assert "nothing is of class" in few.sparql_properties(class_uri="t:Fern")["note"]
+    assert "there is no class t:Fern" in few.sparql_properties(class_uri="t:Fern")["note"]
 
 
-def test_describe_shows_both_directions_with_examples(few: SPARQLTools) -> None:
+def test_describe_shows_the_triples_and_what_points_there(few: SPARQLTools) -> None:
     found = few.sparql_describe("t:oak")
     assert found["uri"] == "t:oak"
     assert {"p": "t:height", "o": 31} in found["triples"]
     assert {"p": "t:near", "s": "t:pine"} in found["triples"]
-    assert next(row for row in found["triples"] if row["p"] == "t:near")["count"] == 2
+    near = [row["o"] for row in found["triples"] if row["p"] == "t:near" and "o" in row]
+    assert sorted(near) == ["t:ash", "t:pine"]
+    assert (found["truncated"], "note" in found) == (False, False)
+    few_triples = few.sparql_describe("t:oak", found["count"] - 1)
+    assert {"p": "t:near", "o": near[0], "count": 2} in few_triples["triples"]
+    assert few_triples["truncated"]
+    assert (
+        'raise limit (at most 50), or sparql_query("SELECT ?o { t:oak t:near ?o }")'
+        in (few_triples["note"])
+    )
     assert few.sparql_describe("<http://e/oak>") == few.sparql_describe("http://e/oak") == found
     assert "sparql_find" in few.sparql_describe("t:nothing")["note"]
+    assert "did you mean t:Tree?" in few.sparql_describe("t:Treee")["note"]
+
+
+def test_counts_of_all_properties_are_exact_below_the_bound(tools: SPARQLTools) -> None:
+    found = tools.sparql_describe(":hub", 5)
+    assert [row["p"] for row in found["triples"]] == [":p0", ":p1", ":p10", ":p11", ":p12"]
+    assert "first 10,000" not in found["note"]
 
 
 def test_describe_is_capped_in_rows_and_characters(tools: SPARQLTools) -> None:
@@ -193,7 +210,7 @@ def test_describe_is_capped_in_rows_and_characters(tools: SPARQLTools) -> None:
     assert len(found["triples"]) <= 50
     assert found["truncated"]
     assert "lowered from 500 to 50" in found["note"]
-    assert len(json.dumps(found)) < MAX_CHARS + 600
+    assert len(json.dumps(found)) <= MAX_CHARS
 
 
 def test_find_ranks_and_is_capped(tools: SPARQLTools, few: SPARQLTools) -> None:
@@ -214,7 +231,10 @@ def test_sample_lists_instances_and_shows_the_first(tools: SPARQLTools, few: SPA
     many = tools.sparql_sample(":Many", 500)
     assert len(many["instances"]) == 50
     assert "lowered from 500 to 50" in many["note"]
-    assert "nothing is of class" in few.sparql_sample("t:Fern")["note"]
+    for look in (few.sparql_sample, lambda name: few.sparql_properties(class_uri=name)):
+        assert "there is no class t:Treee; try t:Tree" in look("t:Treee")["note"]
+        with pytest.raises(ToolError, match="Tree: not an IRI; did you mean t:Tree"):
+            look("Tree")
 
 
 INJECTIONS = [
@@ -253,11 +273,36 @@ def test_what_is_no_text_is_a_line_for_the_agent(few: SPARQLTools, tool: str, wr
 def test_count_returns_the_number_or_the_rows(few: SPARQLTools) -> None:
     counted = few.sparql_count("SELECT (COUNT(*) AS ?n) WHERE { ?s a t:Tree }")
     assert counted == {"source": "Trees", "count": 3, "truncated": False}
-    assert "does not count" in few.sparql_count("SELECT ?s { ?s a t:Tree }")["note"]
-    value = few.sparql_count("SELECT ?n { VALUES ?n { 42 } }")
-    assert (value["count"], "does not count; this is the value" in value["note"]) == (42, True)
     with pytest.raises(ToolError, match="needs a SELECT"):
         few.sparql_count("ASK { ?s ?p ?o }")
+
+
+@pytest.mark.parametrize(
+    ("query", "count", "note"),
+    [
+        ("SELECT ?s { ?s a t:Tree }", 3, "the number of rows: the query has no COUNT"),
+        ("SELECT ?n { VALUES ?n { 42 } }", 42, "the value of ?n, which is not a COUNT"),
+        ("SELECT (AVG(?n) AS ?a) { VALUES ?n { 1 2 2 } }", 5 / 3, "the value of ?a"),
+        ("SELECT (SUM(?n) AS ?a) { VALUES ?n { 1 2 } }", 3, "the value of ?a"),
+        ("SELECT (MIN(?l) AS ?a) { ?s rdfs:label ?l }", 1, "the number of rows"),
+        ("SELECT (MAX(?s) AS ?m) (COUNT(*) AS ?n) { ?s a t:Tree }", 3, "this is ?n"),
+        ("SELECT ?c (COUNT(*) AS ?n) { ?s a ?c } GROUP BY ?c", 2, "the number of groups"),
+        ("SELECT ?n { { SELECT (COUNT(*) AS ?n) { ?s a t:Tree } } }", 3, ""),
+    ],
+)
+def test_count_says_what_it_counted(few: SPARQLTools, query: str, count: float, note: str) -> None:
+    counted = few.sparql_count(query)
+    assert counted["count"] == pytest.approx(count)
+    assert note in counted.get("note", "")
+
+
+@pytest.mark.parametrize("head", ["CONSTRUCT { ?s ?p ?o } WHERE { ?s ?p ?o }", "DESCRIBE :hub"])
+def test_the_limit_of_a_query_is_that_of_triples_too(wide: EndpointConfig, head: str) -> None:
+    with_hub = SPARQLTools(replace(wide, max_rows=10_000))
+    assert with_hub.sparql_query(head, 10).rows == 10
+    assert "sparql_query(query, limit=10000)" in with_hub.sparql_stats("graph_0")["note"]
+    assert with_hub.sparql_query(head).rows == (60 if "hub" in head else 100)
+    assert with_hub.sparql_query(head, 9_000).rows == (60 if "hub" in head else 481)
 
 
 def test_count_of_more_rows_than_the_cap_says_so(tools: SPARQLTools) -> None:

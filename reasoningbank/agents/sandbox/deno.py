@@ -23,7 +23,8 @@ from pathlib import Path
 import dspy.primitives
 from dspy.primitives.python_interpreter import PythonInterpreter
 
-from reasoningbank.errors import SetupError
+from reasoningbank.cache import write_bytes_atomically
+from reasoningbank.errors import RecordError, SetupError
 
 logger = logging.getLogger(__name__)
 
@@ -160,15 +161,9 @@ def memory_snapshot(cache: str, command: Sequence[str]) -> Path | None:
             # A smaller snapshot is incomplete.
             if made.returncode or len(made.stdout) < _LEAST_BYTES:
                 raise OSError(f"not a snapshot ({len(made.stdout)} bytes)")
-            file.parent.mkdir(exist_ok=True)
-            for target, content in ((file, made.stdout), (digest, _digest(made.stdout))):
-                draft = target.with_name(f"{target.name}.{os.getpid()}.tmp")
-                try:
-                    draft.write_bytes(content)
-                    draft.replace(target)
-                finally:
-                    draft.unlink(missing_ok=True)
-        except OSError as error:
+            write_bytes_atomically(file, made.stdout, durable=False)
+            write_bytes_atomically(digest, _digest(made.stdout), durable=False)
+        except (OSError, RecordError) as error:
             # Sandboxes start without it, ten times slower.
             logger.info("no snapshot of Pyodide can be created: %s", error)
             return None

@@ -32,8 +32,8 @@ from reasoningbank.tools import Rows
 _PRELUDE = resources.files(__package__).joinpath("prelude.py").read_text(encoding="utf-8")
 #: Characters of one line from the sandbox: a turn's output, or a tool call with its query.
 _LINE = 8_000_000
-#: Characters of the reason why code is not Python.
-_WHY = 300
+#: What the prelude puts before the output of a turn that failed.
+_FAILED = "\0failed\0"
 
 
 def encode(value: Any) -> Any:
@@ -77,12 +77,10 @@ class _Interpreter(PythonInterpreter):  # type: ignore[misc]
             self._send_request("execute", {"code": wraps}, "preparing tools")
 
     def execute(self, code: str, variables: dict[str, Any] | None = None) -> Any:
-        try:
-            return super().execute(code, variables)
-        except SyntaxError as error:
-            # DSPy reports neither reason nor place.
-            why = " ".join(str(super().execute(f"print(_rb_why({code!r}))")).split())
-            raise SyntaxError(f"SyntaxError: {why[:_WHY]}") from error
+        result = super().execute(f"await _rb_run({code!r}, {_FAILED!r})", variables)
+        if isinstance(result, str) and result.startswith(_FAILED):
+            raise CodeExecutionError(result.removeprefix(_FAILED))
+        return result
 
     def _read_response_line(self, context: str) -> str:
         line: str = self.deno_process.stdout.readline(_LINE)
@@ -181,7 +179,7 @@ class Sandbox:
         try:
             result = inner.execute(code, variables)
             self._tools_registered = True
-        except (CodeExecutionError, SyntaxError):
+        except CodeExecutionError:
             self._tools_registered = True
             raise
         except Exception as error:

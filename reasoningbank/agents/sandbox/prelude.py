@@ -6,14 +6,18 @@ Restores what crosses the boundary as JSON: a handle prints as its repr and supp
 `ToolError`. It is sent as text, so it imports nothing of the package.
 """
 
-import ast as _ast
 import builtins as _builtins
 import functools as _functools
+import itertools as _itertools
 import json as _json
 import sys as _sys
 
+from pyodide.code import eval_code_async as _eval_code_async
+
 #: Most characters that one turn may print; more than a prompt would ever hold.
 _RB_PRINTED = 1_000_000
+#: Characters of an error, and of the line that raised it.
+_RB_SAID, _RB_PLACE = 5_000, 200
 
 
 ToolError = type("ToolError", (RuntimeError,), {})
@@ -64,34 +68,8 @@ def print(*values, sep=" ", end="\n", file=None, flush=False):
 
 
 _rb_print, _builtins.print = _builtins.print, print
-
-
-def _rb_dumps(value, *args, **kwargs):
-    # DSPy's runner ends when the arguments of an exception are not JSON.
-    if _sys._getframe(1).f_code.co_name == "last_exception_args":
-        value = [item if _rb_is_json(item) else _rb_str(item) for item in value]
-    return _rb_json(value, *args, **kwargs)
-
-
-def _rb_is_json(value):
-    try:
-        return bool(_rb_json(value, allow_nan=False))
-    except (TypeError, ValueError, RecursionError):
-        return False
-
-
-_rb_json, _json.dumps = _json.dumps, _rb_dumps
-# It also ends when the first failure of all is one of JavaScript's.
+# DSPy's runner ends when the first failure of all is one of JavaScript's.
 _sys.last_exc = None
-
-
-def _rb_str(value):
-    try:
-        return str(value)
-    except Exception:
-        return type(value).__name__
-
-
 _RbRef.__name__, _RbRows.__name__ = "Ref", "Rows"
 
 
@@ -128,16 +106,50 @@ def _rb_wrap(tool):
     return call
 
 
-def _rb_why(code):
-    """Return why `code` is not Python, and in which line; DSPy's runner reports neither."""
+def _rb_str(value):
     try:
-        compile(code, "<turn>", "exec", flags=_ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
-    except SyntaxError as error:
-        lines = code.splitlines()
-        number = error.lineno or 0
-        text = lines[number - 1].strip()[:120] if 0 < number <= len(lines) else ""
-        return f"line {number}: {error.msg}" + (f": {text}" if text else "")
-    except Exception as error:
-        return f"{type(error).__name__}: {error}"
-    # It compiles, so code that it ran, evaluated or raised does not.
-    return _rb_str(_sys.last_exc)
+        return str(value)
+    except Exception:
+        return type(value).__name__
+
+
+def _rb_plain(value):
+    try:
+        _json.dumps(value, allow_nan=False)
+    except (TypeError, ValueError, RecursionError):
+        return _rb_str(value)
+    return value
+
+
+_rb_turns = _itertools.count()
+
+
+async def _rb_run(code, mark):
+    """Run a turn; what fails is a text that begins with `mark`."""
+    turn, printed = f"<turn {next(_rb_turns)}>", _sys.stdout
+    try:
+        value = await _eval_code_async(code, globals(), filename=turn)
+        if value is not None:
+            print(value)
+    except BaseException as error:
+        if type(error).__name__ == "_DSPyFinalOutput":
+            # DSPy's runner ends when the arguments are not JSON.
+            error.args = tuple(map(_rb_plain, error.args))
+            raise
+        said = printed.getvalue()
+        before = f"\nPrinted before the error:\n{said}" if said else ""
+        return f"{mark}{_rb_why(error, turn, code.splitlines())}{before}"
+
+
+def _rb_why(error, turn, lines):
+    """Return an error with the line of the turn that raised it or is not Python."""
+    said = f"{type(error).__name__}: {_rb_str(error)}"
+    number, trace = 0, error.__traceback__
+    while trace is not None:
+        if trace.tb_frame.f_code.co_filename == turn:
+            number = trace.tb_lineno
+        trace = trace.tb_next
+    if isinstance(error, SyntaxError) and not number:
+        said, number = f"SyntaxError: {error.msg}", error.lineno or 0
+    place = f"\n  line {number}: {lines[number - 1].strip()}" if 0 < number <= len(lines) else ""
+    return said[:_RB_SAID] + place[:_RB_PLACE]

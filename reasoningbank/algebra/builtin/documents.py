@@ -10,6 +10,7 @@ from rdflib import RDF, BNode, Graph, Literal, Namespace, URIRef
 from reasoningbank.algebra.builtin.strings import encode_for_uri
 from reasoningbank.algebra.evaluation import Evaluation, Method
 from reasoningbank.algebra.operation import (
+    Flag,
     GraphLike,
     Graphs,
     PlainText,
@@ -20,11 +21,11 @@ from reasoningbank.algebra.operation import (
     Visible,
     define,
 )
-from reasoningbank.algebra.queries import check_update
-from reasoningbank.algebra.terms import ProgramError, located, scalar
+from reasoningbank.algebra.queries import check_update, source_query
+from reasoningbank.algebra.terms import ProgramError, located_at, scalar
 from reasoningbank.algebra.values import Table, Value
-from reasoningbank.errors import QueryError
 from reasoningbank.sparql import iri
+from reasoningbank.sparql.tokens import is_update
 
 _DOCUMENTS, _LDH = "Documents on the Web", "Documents of LinkedDataHub"
 DCT = Namespace("http://purl.org/dc/terms/")
@@ -51,9 +52,14 @@ SELECT DISTINCT ?child ?title WHERE {
 } ORDER BY STR(?title) ?child"""
 
 
-def _write(run: Evaluation, method: Method, url: str, body: Graph | str) -> Table:
+OnlyNew = Annotated[Flag, "Whether to fail if the document exists, instead of replacing it"]
+
+
+def _write(
+    run: Evaluation, method: Method, url: str, body: Graph | str, only_new: bool = False
+) -> Table:
     """Write a document and return the outcome as a single row."""
-    sent = run.runtime.send(method, url, body)
+    sent = run.runtime.send(method, url, body, only_new=only_new)
     return Table(WRITTEN, [{"status": scalar(sent.status), "url": URIRef(sent.url)}])
 
 
@@ -78,27 +84,31 @@ def put(
     run: Evaluation,
     url: Annotated[Url, "The document's address"],
     data: Annotated[GraphLike, "Its new content: JSON-LD, or an operation's graph"],
+    only_new: OnlyNew = False,
 ) -> Value:
     """Creates or replaces the document at a URL with RDF data; yields the status and the URL."""
-    return _write(run, "PUT", url, data)
+    return _write(run, "PUT", url, data, only_new)
 
 
-def _check_update(given: Mapping[str, Any], visible: Visible | None = None) -> None:
-    if isinstance(given.get("update"), str):
-        try:
-            check_update(given["update"])
-        except QueryError as error:
-            raise located(error, "args.update") from None
+def _check_update(given: Mapping[str, Any], visible: Visible | None) -> None:
+    text = source_query(given["update"])
+    if text is not None and (given["update"] == text or not is_update(text)):
+        # What is put together is checked in full by the operations that do it.
+        check_update(text)
 
 
-@define("PATCH", "table", _DOCUMENTS, check=_check_update, **_WRITING)
+_checked_update = located_at("args.update", _check_update)
+
+
+@define("PATCH", "table", _DOCUMENTS, check=_checked_update, **_WRITING)
 def patch(
     run: Evaluation,
     url: Annotated[Url, "The document's address"],
     update: Annotated[Query, "A SPARQL Update"],
 ) -> Value:
     """Changes the document at a URL by a SPARQL Update; yields the status and the URL."""
-    _check_update({"update": update})
+    update = run.declared(update)
+    _checked_update({"update": update}, None)
     return _write(run, "PATCH", url, update)
 
 
@@ -137,10 +147,49 @@ def ldh_list(
     return run.runtime.select(asked, _CHILDREN % iri(url))
 
 
-def _create(
-    run: Evaluation, kind: URIRef, container: str, slug: str, title: Literal, description: Literal
-) -> Table:
-    """Write a document with its title and description below a container."""
+@define("ldh-CreateContainer", "table", _LDH, **_WRITING)
+def ldh_create_container(
+    run: Evaluation,
+    parent: Annotated[Url, "The container in which it is created"],
+    title: Annotated[Text, "Its title"],
+    slug: Annotated[PlainText, "Its name in the URL; the title by default"] = "",
+    description: Annotated[Text, "What it is for"] = _NO_TEXT,
+    only_new: OnlyNew = False,
+) -> Value:
+    """Creates a LinkedDataHub container document below a parent; yields the status and the URL.
+
+    Its URL is the parent's with the slug (the title by default), which is percent-encoded here.
+    """
+    document, graph = _described(DH.Container, parent, slug, title, description)
+    # It shows the view of its children.
+    content = BNode()
+    graph.add((document, RDF["_1"], content))
+    graph.add((content, RDF.type, LDH.Object))
+    graph.add((content, RDF.value, LDH.ChildrenView))
+    return _write(run, "PUT", str(document), graph, only_new)
+
+
+@define("ldh-CreateItem", "table", _LDH, **_WRITING)
+def ldh_create_item(
+    run: Evaluation,
+    container: Annotated[Url, "The container in which it is created"],
+    title: Annotated[Text, "Its title"],
+    slug: Annotated[PlainText, "Its name in the URL; the title by default"] = "",
+    description: Annotated[Text, "What it is about"] = _NO_TEXT,
+    only_new: OnlyNew = False,
+) -> Value:
+    """Creates a LinkedDataHub item document in a container; yields the status and the URL.
+
+    Its URL is the container's with the slug (the title by default), which is percent-encoded here.
+    """
+    document, graph = _described(DH.Item, container, slug, title, description)
+    return _write(run, "PUT", str(document), graph, only_new)
+
+
+def _described(
+    kind: URIRef, container: str, slug: str, title: Literal, description: Literal
+) -> tuple[URIRef, Graph]:
+    """Return the URL of a document below a container, and what is stated of it."""
     name = slug or str(title)
     if name in ("", ".", ".."):
         hint = "give a slug or a title that has letters"
@@ -152,40 +201,4 @@ def _create(
     graph.add((document, DCT.title, title))
     if str(description):
         graph.add((document, DCT.description, description))
-    if kind == DH.Container:
-        # A container shows the view of its children.
-        content = BNode()
-        graph.add((document, RDF["_1"], content))
-        graph.add((content, RDF.type, LDH.Object))
-        graph.add((content, RDF.value, LDH.ChildrenView))
-    return _write(run, "PUT", str(document), graph)
-
-
-@define("ldh-CreateContainer", "table", _LDH, **_WRITING)
-def ldh_create_container(
-    run: Evaluation,
-    parent: Annotated[Url, "The container in which it is created"],
-    title: Annotated[Text, "Its title"],
-    slug: Annotated[PlainText, "Its name in the URL; the title by default"] = "",
-    description: Annotated[Text, "What it is for"] = _NO_TEXT,
-) -> Value:
-    """Creates a LinkedDataHub container document below a parent; yields the status and the URL.
-
-    Its URL is the parent's with the slug (the title by default), which is percent-encoded here.
-    """
-    return _create(run, DH.Container, parent, slug, title, description)
-
-
-@define("ldh-CreateItem", "table", _LDH, **_WRITING)
-def ldh_create_item(
-    run: Evaluation,
-    container: Annotated[Url, "The container in which it is created"],
-    title: Annotated[Text, "Its title"],
-    slug: Annotated[PlainText, "Its name in the URL; the title by default"] = "",
-    description: Annotated[Text, "What it is about"] = _NO_TEXT,
-) -> Value:
-    """Creates a LinkedDataHub item document in a container; yields the status and the URL.
-
-    Its URL is the container's with the slug (the title by default), which is percent-encoded here.
-    """
-    return _create(run, DH.Item, container, slug, title, description)
+    return document, graph

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from typing import Annotated, Any
 
 from rdflib import OWL, RDF, RDFS, Graph, Literal, URIRef
 
-from reasoningbank.algebra.evaluation import Evaluation
+from reasoningbank.algebra.evaluation import Evaluation, QueryRequest
 from reasoningbank.algebra.operation import (
     Name,
     Names,
@@ -24,10 +25,18 @@ from reasoningbank.algebra.operation import (
     Text,
     Url,
     Visible,
+    Yield,
     define,
 )
-from reasoningbank.algebra.queries import check_query, query_outline, substitute, with_values
-from reasoningbank.algebra.terms import ProgramError, located, one_of, scalar
+from reasoningbank.algebra.queries import (
+    check_query,
+    check_substitution,
+    query_outline,
+    source_query,
+    substitute,
+    with_values,
+)
+from reasoningbank.algebra.terms import ProgramError, located, located_at, one_of, scalar
 from reasoningbank.algebra.values import Row, Value
 from reasoningbank.errors import QueryError
 
@@ -36,6 +45,8 @@ _ASKING, _VALUES, _ONTOLOGIES = (
     "Putting values into queries",
     "Ontologies from data",
 )
+#: Replies of a model to one question.
+MOST_REPLIES = 3
 Endpoint = Annotated[Url, "The address of the SPARQL endpoint"]
 Asked = Annotated[Query, "The query"]
 
@@ -48,66 +59,73 @@ def sparql_string(run: Evaluation, question: Annotated[Text, "What the query is 
     descriptions of resources), with all variables named, never `*`. The variables that the
     program reads of its rows are among them.
     """
-    text = run.runtime.compose(str(question), run.endpoint, run.names)
-    shape = check_query(text)
+    request = replace(run.wanted, question=str(question))
+    for left in range(MOST_REPLIES, 0, -1):
+        text = run.declared(run.runtime.compose(request))
+        try:
+            _check_written(text, request)
+        except QueryError as error:
+            if left == 1 or text in dict(request.rejected):
+                raise
+            request = replace(request, rejected=(*request.rejected, (text, str(error))))
+        else:
+            break
+    return Literal(text)
+
+
+def _check_written(text: str, request: QueryRequest) -> None:
+    shape = check_query(text, *filter(None, [request.form]))
     describes_all = shape.form == "DESCRIBE" and [t.text for t in shape.body[1:2]] == ["*"]
     if shape.star or describes_all:
-        hint = "name its variables in the question"
+        hint = "name its variables"
         raise QueryError("the written query selects *", hint=hint, code="star")
-    lacking = sorted(run.names - set(shape.projected))
+    lacking = sorted(request.columns - set(shape.projected))
     if shape.form == "SELECT" and lacking:
         hint = f"it has {one_of([f'?{name}' for name in shape.projected])}"
         what = f"the written query does not project ?{lacking[0]}"
         raise QueryError(what, hint=hint, code="columns-missing", columns=lacking)
-    return Literal(text)
 
 
-def _checked(query: Any, form: str) -> None:
-    if isinstance(query, str):
-        try:
-            check_query(query, form)
-        except QueryError as error:
-            raise located(error, "args.query") from None
+def _query_check(form: str) -> Callable[[Mapping[str, Any], Visible], None]:
+    def check(given: Mapping[str, Any], visible: Visible) -> None:
+        text = source_query(given["query"])
+        if text is not None:
+            # What is put together is checked in full by the operations that do it.
+            (check_query if given["query"] == text else query_outline)(text, form)
 
-
-def _checking(form: str) -> Callable[[Mapping[str, Any], Visible], None]:
-    return lambda given, visible: _checked(given.get("query"), form)
+    return located_at("args.query", check)
 
 
 def _selected(given: Mapping[str, Any]) -> tuple[str, ...] | None:
-    query = given.get("query")
-    if not isinstance(query, str):
-        return None
-    shape = query_outline(query, "SELECT")
-    return None if shape.star else shape.projected
+    text = source_query(given.get("query"))
+    shape = None if text is None else query_outline(text, "SELECT")
+    return None if shape is None or shape.star else shape.projected
 
 
-@define("SELECT", "table", _ASKING, check=_checking("SELECT"), columns=_selected)
-def select(run: Evaluation, endpoint: Endpoint, query: Asked) -> Value:
-    """Asks a SPARQL endpoint a SELECT query and returns its rows as a table."""
-    _checked(query, "SELECT")
-    return run.runtime.select(endpoint, query)
+def _asks(form: str, yields: Yield, does: str, columns: Any = None) -> None:
+    """Register the operation that asks an endpoint a query of one form."""
+
+    def asked(run: Evaluation, endpoint: Endpoint, query: Asked) -> Value:
+        text = run.declared(query)
+        try:
+            check_query(text, form)
+        except QueryError as error:
+            raise located(error, "args.query") from None
+        if form == "SELECT":
+            return run.runtime.select(endpoint, text)
+        if form == "ASK":
+            return scalar(run.runtime.ask(endpoint, text))
+        return run.runtime.graph(endpoint, text)
+
+    asked.__doc__ = f"Asks a SPARQL endpoint {does}."
+    traits = {"columns": columns} if columns else {}
+    define(form, yields, _ASKING, check=_query_check(form), asks=form, **traits)(asked)
 
 
-@define("ASK", "term", _ASKING, check=_checking("ASK"))
-def ask(run: Evaluation, endpoint: Endpoint, query: Asked) -> Value:
-    """Asks a SPARQL endpoint an ASK query and returns true or false."""
-    _checked(query, "ASK")
-    return scalar(run.runtime.ask(endpoint, query))
-
-
-@define("DESCRIBE", "graph", _ASKING, check=_checking("DESCRIBE"))
-def describe(run: Evaluation, endpoint: Endpoint, query: Asked) -> Value:
-    """Asks a SPARQL endpoint a DESCRIBE query and returns the graph."""
-    _checked(query, "DESCRIBE")
-    return run.runtime.graph(endpoint, query)
-
-
-@define("CONSTRUCT", "graph", _ASKING, check=_checking("CONSTRUCT"))
-def construct(run: Evaluation, endpoint: Endpoint, query: Asked) -> Value:
-    """Asks a SPARQL endpoint a CONSTRUCT query and returns the graph."""
-    _checked(query, "CONSTRUCT")
-    return run.runtime.graph(endpoint, query)
+_asks("SELECT", "table", "a SELECT query and returns its rows as a table", _selected)
+_asks("ASK", "term", "an ASK query and returns true or false")
+_asks("DESCRIBE", "graph", "a DESCRIBE query and returns the graph")
+_asks("CONSTRUCT", "graph", "a CONSTRUCT query and returns the graph")
 
 
 #: Names of the operations that ask an endpoint a query.
@@ -115,8 +133,13 @@ ASKING = ("SELECT", "ASK", "DESCRIBE", "CONSTRUCT")
 
 
 def _check_substitute(given: Mapping[str, Any], visible: Visible) -> None:
-    if "var" not in given and isinstance(given["binding"], str | bool | int | float):
+    query, name, binding = given["query"], given.get("var"), given["binding"]
+    if "var" not in given and isinstance(binding, str | bool | int | float):
         raise _lacks_var("args")
+    if not isinstance(query, str) or not isinstance(name, str) or not name.strip("?$"):
+        return
+    term = None if isinstance(binding, Mapping | list | None) else scalar(binding)
+    check_substitution(query, name.lstrip("?$"), term)
 
 
 @define("Substitute", "text", _VALUES, check=_check_substitute)
@@ -152,7 +175,12 @@ def _lacks_var(where: str = "") -> ProgramError:
     return ProgramError(what, where=where, hint="name the variable", code="missing-argument")
 
 
-@define("Values", "text", _VALUES)
+def _check_values(given: Mapping[str, Any], visible: Visible) -> None:
+    if isinstance(given["query"], str):
+        check_query(given["query"])
+
+
+@define("Values", "text", _VALUES, check=located_at("args.query", _check_values))
 def joined_with_values(
     run: Evaluation,
     query: Annotated[Query, "A SPARQL query without VALUES at its end"],

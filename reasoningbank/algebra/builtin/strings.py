@@ -9,8 +9,8 @@ from __future__ import annotations
 import functools
 import re
 import warnings
-from collections.abc import Callable
-from typing import Annotated
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any
 from urllib.parse import quote
 
 import pyoxigraph
@@ -18,7 +18,7 @@ import regex  # type: ignore[import-untyped]
 from rdflib import Literal, URIRef
 
 from reasoningbank.algebra.evaluation import Evaluation
-from reasoningbank.algebra.operation import PlainText, Text, Texts, Uri, define
+from reasoningbank.algebra.operation import PlainText, String, Text, Texts, Uri, Visible, define
 from reasoningbank.algebra.terms import ProgramError, literal
 from reasoningbank.algebra.values import Value
 
@@ -28,6 +28,8 @@ _FLAGS = {"s": re.DOTALL, "m": re.MULTILINE, "i": re.IGNORECASE}
 _BLANKS = re.compile(r"[\t\n\r ]+")
 #: ASCII characters that no IRI may hold, which `resolve` encodes.
 _FORBIDDEN = frozenset('<>"{}|^`\\')
+#: The parts of a replacement: text, a group's number, an escaped character.
+_PARTS = re.compile(r"(?P<text>[^\\$]+)|\$(?P<digits>[0-9]*)|\\(?P<escaped>.?)", re.DOTALL)
 #: A percent sign that encodes nothing.
 _STRAY = re.compile("%(?![0-9A-Fa-f]{2})")
 
@@ -41,10 +43,16 @@ def string_of(run: Evaluation, input: Annotated[Text, "A term, a binding or a st
     return Literal(str(input))
 
 
-@define("Replace", "text", _STRINGS)
+def _check_replace(given: Mapping[str, Any], visible: Visible) -> None:
+    pattern, flags = given["pattern"], given.get("flags", "")
+    if isinstance(pattern, str) and isinstance(flags, str):
+        _compiled(pattern, flags)
+
+
+@define("Replace", "text", _STRINGS, check=_check_replace)
 def replace(
     run: Evaluation,
-    input: Annotated[Text, "The string"],
+    input: Annotated[String, "The string"],
     pattern: Annotated[PlainText, "A regular expression of XPath"],
     replacement: Annotated[PlainText, "The text that replaces each match"],
     flags: Annotated[PlainText, "Of s, m, i, x, q"] = "",
@@ -61,10 +69,6 @@ def replace(
 def replace_all(text: str, pattern: str, replacement: str, flags: str = "") -> str:
     r"""Replace every match of a pattern that does not overlap an earlier one."""
     found = _compiled(pattern, flags)
-    if found.search(""):
-        hint = "use + instead of *, or anchor it to something"
-        what = f"the pattern {pattern!r} matches the empty string"
-        raise ProgramError(what, where="args.pattern", hint=hint, code="empty-match")
     put = (lambda _: replacement) if "q" in flags else _replacer(replacement, found.groups)
     try:
         return str(found.sub(put, text, timeout=SECONDS))
@@ -76,6 +80,15 @@ def replace_all(text: str, pattern: str, replacement: str, flags: str = "") -> s
 
 @functools.lru_cache(maxsize=256)
 def _compiled(pattern: str, flags: str) -> regex.Pattern[str]:
+    found = _translated(pattern, flags)
+    if found.search(""):
+        hint = "use + instead of *, or anchor it to something"
+        what = f"the pattern {pattern!r} matches the empty string"
+        raise ProgramError(what, where="args.pattern", hint=hint, code="empty-match")
+    return found
+
+
+def _translated(pattern: str, flags: str) -> regex.Pattern[str]:
     # It takes a fifth of a second to load, and most programs do without.
     from elementpath.regex import RegexError, translate_pattern
 
@@ -118,27 +131,19 @@ def _without_blanks(pattern: str) -> str:
 def _replacer(replacement: str, groups: int) -> Callable[[regex.Match[str]], str]:
     """Parse a replacement string into texts and numbers of groups."""
     parts: list[str | int] = []
-    at = 0
-    while at < len(replacement):
-        sign, following = replacement[at], replacement[at + 1 : at + 2]
-        if sign == "\\":
-            if following not in ("\\", "$") or not following:
-                raise _bad_replacement(replacement, r"write a backslash as \\")
-            parts.append(following)
-            at += 2
-        elif sign == "$":
-            digits = re.match(r"[0-9]+", replacement[at + 1 :])
-            if digits is None:
-                raise _bad_replacement(replacement, r"write a dollar sign as \$")
+    for found in _PARTS.finditer(replacement):
+        text, digits, escaped = found["text"], found["digits"], found["escaped"]
+        if digits:
             # As many digits as name an existing group, and at least one.
-            size = len(digits[0])
-            while size > 1 and int(digits[0][:size]) > groups:
+            size = len(digits)
+            while size > 1 and int(digits[:size]) > groups:
                 size -= 1
-            parts.append(int(digits[0][:size]))
-            at += 1 + size
+            parts += [int(digits[:size]), digits[size:]]
+        elif text or (escaped and escaped in "\\$"):
+            parts.append(text or escaped)
         else:
-            parts.append(sign)
-            at += 1
+            sign = found[0][0]
+            raise _bad_replacement(replacement, f"write {sign} as \\{sign}")
 
     def put(match: regex.Match[str]) -> str:
         return "".join(
@@ -224,7 +229,7 @@ def uri_of(run: Evaluation, input: Annotated[Uri, "An absolute URI"]) -> Value:
 
 
 @define("EncodeForURI", "text", _URIS)
-def encode(run: Evaluation, input: Annotated[Text, "The string"]) -> Value:
+def encode(run: Evaluation, input: Annotated[String, "The string"]) -> Value:
     """Percent-encodes a string for use inside a URI, as SPARQL's ENCODE_FOR_URI() does.
 
     Spaces, slashes, colons and all other special characters are replaced.

@@ -47,14 +47,18 @@ _MOST_ROWS = 100
 _COMPLEXITIES = {"simple": 0, "moderate": 1, "complex": 2}
 _BLUE, _RED, _SLATE = COLOURS[0], COLOURS[1], COLOURS[5]
 #: Blue is right, more orange is worse, grey is not the agent's fault.
-_FILLS = dict(
-    zip(
-        OUTCOMES,
-        [(_BLUE, 0.85), (_BLUE, 0.4), *((_RED, alpha) for alpha in (0.2, 0.35, 0.5, 0.65, 0.82)),
-         (_SLATE, 0.35), (_SLATE, 0.7)],
-        strict=True,
-    )
-)  # fmt: skip
+_FILLS = {
+    "right": (_BLUE, 0.85),
+    "partly right": (_BLUE, 0.4),
+    "wrong rows": (_RED, 0.2),
+    "wrong form": (_RED, 0.35),
+    "query timeout": (_RED, 0.5),
+    "query error": (_RED, 0.65),
+    "no query": (_RED, 0.82),
+    "gold defect": (_SLATE, 0.35),
+    "infrastructure error": (_SLATE, 0.7),
+    "bug": (_SLATE, 0.9),
+}
 
 
 class View:

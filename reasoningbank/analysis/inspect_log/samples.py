@@ -51,9 +51,11 @@ def sample_of(
             limit=next((float(limit) for limit in limits if limit is not None), 0.0),
             reason=record.error,
         )
-    if record.status == "error":
+    if record.failed:
         message = plain(record.error or "the infrastructure failed")
-        error = EvalError(message=message, traceback=message, traceback_ansi=message)
+        fields = (one.get("fields") or {} for one in record.findings)
+        trace = next((str(one["traceback"]) for one in fields if "traceback" in one), message)
+        error = EvalError(message=message, traceback=trace, traceback_ansi=trace)
     usage: dict[str, ModelUsage] = defaultdict(ModelUsage)
     by_role: dict[str, ModelUsage] = defaultdict(ModelUsage)
     for event in record.trajectory.of("lm_call"):

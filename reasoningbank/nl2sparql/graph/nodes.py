@@ -23,7 +23,7 @@ from reasoningbank.nl2sparql.confidence import (
     confidence_score,
     load_calibration,
 )
-from reasoningbank.nl2sparql.detection import Detected
+from reasoningbank.nl2sparql.detection import Detected, detector_of
 from reasoningbank.nl2sparql.graph.state import (
     Complexity,
     GraphSettings,
@@ -157,7 +157,7 @@ class Nodes:
     def analyze(self, state: NL2SPARQLState) -> Update:
         """Find patterns, complexity, dialects, and whether a second endpoint is needed."""
         patterns = self.patterns
-        found = self.shown.detector.detect(state["question"])
+        found = detector_of(self.pack).detect(state["question"])
         scores = {one.pattern: one.score for one in found}
         said: dict[str, Any] = {}
         if self.settings.analyze:

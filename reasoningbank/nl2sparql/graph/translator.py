@@ -51,9 +51,9 @@ class GraphTranslation:
 
     Attributes:
         sparql: The best query; None if none was written, or if the graph waits.
-        confidence: The probability that it is right, from 0 to 1.
+        confidence: The probability that it is right, from 0 to 1; None if it was not measured.
         score: The evidence for it, from 0 to 1, as `fit_calibration` takes it.
-        calibrated: Whether the confidence was measured on judged trials; otherwise it only ranks.
+        calibrated: Whether the confidence was measured on judged trials.
         attempts: Queries that were written.
         result_count: Rows or triples of its result; 1 for an ASK.
         refinement_history: The attempts that failed.
@@ -66,7 +66,7 @@ class GraphTranslation:
     sparql: str | None
     is_valid: bool = False
     errors: tuple[str, ...] = ()
-    confidence: float = 0.0
+    confidence: float | None = None
     score: float = 0.0
     calibrated: bool = False
     explanation: str = ""
@@ -135,11 +135,11 @@ class GraphRun:
         if state is None:
             # The thread had already ended.
             state = self.kept().values
-        same = ("question", "is_valid", "confidence", "score", "calibrated", "explanation",
-                "result_count")  # fmt: skip
+        same = ("question", "is_valid", "score", "calibrated", "explanation", "result_count")
         return GraphTranslation(
             **{name: state[name] for name in same},  # type: ignore[literal-required]
             sparql=state["final_sparql"] or None,
+            confidence=state["confidence"] if state["calibrated"] else None,
             errors=tuple(state["validation_errors"]),
             attempts=state["generation_attempts"],
             patterns=tuple(state["detected_patterns"]),
@@ -174,6 +174,7 @@ class GraphAgent:
 
     def __init__(self, settings: GraphSettings | None = None, **switches: Any) -> None:
         self._settings = settings or GraphSettings(**switches)
+        self.needs_examples = min(self._settings.top_k, self._settings.shown) > 0
         if self._settings.human:
             raise UsageError(
                 "a trial has nobody to ask back",

@@ -255,7 +255,7 @@ def test_the_results_of_several_operations_are_answers_each(
 def test_limits_of_a_program_are_told_to_its_author(
     solve: Callable[..., Attempt], strict: Callable[..., bool], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("reasoningbank.agents.algebra.LIMITS", Limits(requests=2))
+    monkeypatch.setattr("reasoningbank.algebra.stage.LIMITS", Limits(requests=2))
     asked = op("ASK", endpoint=ENDPOINT, query="ASK { ?town p:name ?name }")
     attempt = solve(READ, op("ForEach", select=select(ALL), operation=asked), select(BIG))
     assert attempt.status == "submitted"
@@ -313,6 +313,22 @@ def test_a_question_inside_a_program_is_asked_once(
     assert len(calls) == 2
     messages = attempt.trajectory.resolve(calls[1].data)["messages"]
     assert "Name the columns ?name, ?town" in messages[-1]["content"]
+
+
+def test_a_question_inside_a_describe_gets_a_describe(solve: Callable[..., Attempt]) -> None:
+    question = op("SPARQLString", question="towns of Jutland")
+    program = op("DESCRIBE", endpoint=ENDPOINT, query=question)
+    described = JUTLAND.replace("SELECT ?town ?name", "DESCRIBE ?town")
+    assert described != JUTLAND
+    attempt = solve(READ, program, JUTLAND, described)
+    assert attempt.status == "submitted"
+    calls = attempt.trajectory.of("lm_call")
+    assert len(calls) == 3
+    first, again = (attempt.trajectory.resolve(call.data)["messages"] for call in calls[1:])
+    assert "Begin with DESCRIBE" in str(first)
+    assert "Begin with SELECT" not in str(first)
+    # The query that did not fit is a turn of the conversation.
+    assert len(again) == len(first) + 2
 
 
 def test_the_packs_programs_run_in_their_order() -> None:

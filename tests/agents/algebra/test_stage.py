@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from towns import write_towns
 
-from reasoningbank.agents.algebra import Scene, Stage, open_stage
 from reasoningbank.algebra import Runtime, read_program, run_program
+from reasoningbank.algebra.stage import Scene, Stage, open_stage
 from reasoningbank.algebra.values import kept
 from reasoningbank.corpus import Pack
 from reasoningbank.errors import ReasoningBankError, UsageError

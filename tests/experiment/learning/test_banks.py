@@ -38,5 +38,5 @@ def test_an_empty_file_is_no_empty_bank(tmp_path: Path, name: str) -> None:
     (tmp_path / name).touch()
     with pytest.raises(UsageError) as raised:
         read_bank(arm_with(tmp_path / name), 0)
-    assert raised.value.code == "not-a-bank"
+    assert raised.value.code == "empty-file"
     assert (tmp_path / name).stat().st_size == 0

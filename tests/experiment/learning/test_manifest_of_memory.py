@@ -13,7 +13,7 @@ from reasoningbank.cli.app import app
 from reasoningbank.errors import UsageError
 from reasoningbank.experiment import Experiment, RunFolder, rejudge_run
 from reasoningbank.experiment.manifest import code_version
-from reasoningbank.experiment.records import StepFolder, streams_of
+from reasoningbank.experiment.records import StepFolder
 
 from .orchard import STREAM, TEST
 
@@ -78,15 +78,12 @@ def test_a_run_without_memory_says_nothing_of_it(learning: Make, run: Run) -> No
 
 def test_how_far_streams_are_is_told(learning: Make, run: Run) -> None:
     folder = run(learning(seeds=[0, 1]), limit=2)
-    assert folder.manifest is not None
-    assert streams_of(folder.path, folder.manifest) == [
-        ("learned", 0, 2, 6),
-        ("learned", 1, 2, 6),
-    ]
     shown = CliRunner().invoke(app, ["status", str(folder.path)])
     assert "stream learned.1: 2 of 6 steps" in shown.output
     told = json.loads(CliRunner().invoke(app, ["status", str(folder.path), "--json"]).stdout)
-    assert told["streams"][0] == {"arm": "learned", "order": 0, "taken": 2, "total": 6}
+    assert told["streams"] == [
+        {"arm": "learned", "order": order, "taken": 2, "total": 6} for order in (0, 1)
+    ]
 
 
 def test_judging_again_leaves_what_was_learned(learning: Make, run: Run, tmp_path: Path) -> None:

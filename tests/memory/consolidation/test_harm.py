@@ -8,7 +8,7 @@ import math
 import pytest
 
 from reasoningbank.memory import Counters
-from reasoningbank.memory.contradictions import HarmRule, harm_midp
+from reasoningbank.memory.contradictions import harm, harm_midp
 
 
 def exact(hurt: int, helped: int) -> float:
@@ -23,28 +23,25 @@ def test_midp_is_that_of_the_sign_test(hurt: int, helped: int) -> None:
 
 
 def test_what_came_after_an_item_says_nothing() -> None:
-    assert HarmRule().reason(Counters(retrieved=500, success=0, failure=500)) == ""
+    assert harm(Counters(retrieved=500, success=0, failure=500)) == ""
 
 
 def test_the_fewest_tasks_that_retire() -> None:
-    rule = HarmRule()
     fewest = {
-        helped: next(h for h in range(99) if rule.reason(Counters(hurt=h, helped=helped)))
+        helped: next(h for h in range(99) if harm(Counters(hurt=h, helped=helped)))
         for helped in (0, 1, 2, 3)
     }
     assert fewest == {0: 6, 1: 9, 2: 11, 3: 13}
-    assert HarmRule(least=8).reason(Counters(hurt=7)) == ""
 
 
 def test_an_item_that_does_nothing_is_seldom_retired_however_often_it_is_looked_at() -> None:
-    rule = HarmRule()
     alive, retired = {0: 1.0}, 0.0
     for n in range(1, 31):
         after: dict[int, float] = {}
         for hurt, chance in alive.items():
             for now in (hurt, hurt + 1):
                 after[now] = after.get(now, 0.0) + chance / 2
-        out = {hurt for hurt in after if rule.reason(Counters(hurt=hurt, helped=n - hurt))}
+        out = {hurt for hurt in after if harm(Counters(hurt=hurt, helped=n - hurt))}
         retired += sum(after[hurt] for hurt in out)
         alive = {hurt: chance for hurt, chance in after.items() if hurt not in out}
     assert 0.03 < retired < 0.05

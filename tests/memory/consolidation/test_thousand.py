@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import time
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -11,6 +10,7 @@ from types import ModuleType
 
 import pytest
 from hashed_words import HashedWords
+from work import calls
 
 from reasoningbank.memory import MemoryBank, MemoryItem
 from reasoningbank.memory.consolidate import consolidate
@@ -53,13 +53,11 @@ def test_less_is_kept_and_more_is_found(benchmark: ModuleType, thousand: Thousan
     assert after.distinct > before.distinct + 0.5
 
 
-def test_one_new_item_takes_well_under_a_second(thousand: Thousand) -> None:
+def test_one_new_item_takes_bounded_work(thousand: Thousand) -> None:
     items, _ = thousand
     draw = random.Random(3)
     with MemoryBank(embedder=HashedWords()) as bank:
         bank.add(items)
         for item in draw.sample(items, 3):
             (new,) = bank.add([replace(item, description=f"{item.description} again")])
-            began = time.process_time()
-            assert consolidate(bank, new=[new])
-            assert time.process_time() - began < 1
+            assert calls(lambda new=new: consolidate(bank, new=[new])) < 3_000_000  # type: ignore[misc]

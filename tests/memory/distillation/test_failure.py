@@ -201,7 +201,7 @@ def test_findings_are_read_and_reasons_are_not(
 ) -> None:
     finding = Finding(code, "1 of 2 columns missing", fields=fields)
 
-    assert not pitfalls(distiller, MASS, ran=True, rows=1, reason=finding.what)
+    assert not pitfalls(distiller, MASS, ran=True, rows=1)
     assert pitfalls(distiller, MASS, ran=True, rows=1, findings=(finding,))
 
 

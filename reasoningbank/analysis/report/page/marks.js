@@ -4,7 +4,7 @@ const SIGNS = { right: "✓", wrong: "✕", error: "!", defect: "–" };
 const SAID = {
   right: "right",
   wrong: "wrong",
-  error: "infrastructure error, not counted",
+  error: "infrastructure error or bug, not counted",
   defect: "defective gold, not counted",
 };
 

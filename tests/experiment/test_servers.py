@@ -1,0 +1,93 @@
+"""What answers is part of what a run is: the address, and the model as the server names it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from lm.scripted import ScriptedServer, chat, scripted
+
+from reasoningbank.errors import UsageError
+from reasoningbank.experiment import Experiment, RunFolder, rejudge_run, run_experiment
+from reasoningbank.lm import open_lm
+
+Make = Callable[..., Experiment]
+ARM = {"name": "direct", "agent": "direct", "lm": "openai/x"}
+QUERY = chat("[[ ## sparql ## ]]\nASK {}\n\n[[ ## completed ## ]]")
+VERDICT = chat('{"success": true, "confidence": 0.9, "reason": "x", "checks": []}')
+
+
+@pytest.fixture
+def asked_at(monkeypatch: pytest.MonkeyPatch) -> Callable[[ScriptedServer], None]:
+    monkeypatch.setenv("OPENAI_API_KEY", "replayed")
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    return lambda server: monkeypatch.setenv("OPENAI_API_BASE", server.base)
+
+
+def test_another_address_is_another_run(
+    tmp_path: Path, make_pack: Callable[..., Path], experiment_on: Make,
+    asked_at: Callable[[ScriptedServer], None],
+) -> None:  # fmt: skip
+    experiment, folder = experiment_on(make_pack(3), ARM), RunFolder(tmp_path / "run")
+    with scripted(QUERY) as first, scripted(QUERY) as second:
+        asked_at(first)
+        run_experiment(experiment, folder, limit=1)
+        asked_at(second)
+        with pytest.raises(UsageError) as caught:
+            run_experiment(experiment, folder)
+        assert caught.value.code == "another-run"
+        assert first.base in str(caught.value)
+        assert second.base in str(caught.value)
+        assert (len(list(folder.trials())), len(second.asked)) == (1, 0)
+        asked_at(first)
+        run_experiment(experiment, folder)
+    assert len(list(folder.trials())) == 3
+
+
+def test_another_model_at_the_same_address_ends_the_run(
+    tmp_path: Path, make_pack: Callable[..., Path], experiment_on: Make,
+    asked_at: Callable[[ScriptedServer], None],
+) -> None:  # fmt: skip
+    experiment, folder = experiment_on(make_pack(3), ARM), RunFolder(tmp_path / "run")
+    with scripted(QUERY) as server:
+        asked_at(server)
+        run_experiment(experiment, folder, limit=1)
+        assert (folder.manifest or {})["served"] == {"openai/x": "x"}
+        server.replies[:] = [replace(QUERY, body={**QUERY.body, "model": "y"})]
+        with pytest.raises(UsageError) as caught:
+            run_experiment(experiment, folder)
+        assert (caught.value.code, caught.value.fields["served"]) == ("another-model", ["x", "y"])
+        assert len(list(folder.trials())) == 1
+        server.replies[:] = [QUERY]
+        run_experiment(experiment, folder)
+    assert len(list(folder.trials())) == 3
+
+
+def test_a_judge_elsewhere_does_not_continue_its_judgements(
+    tmp_path: Path, make_pack: Callable[..., Path], experiment_on: Make,
+    asked_at: Callable[[ScriptedServer], None],
+) -> None:  # fmt: skip
+    folder = RunFolder(tmp_path / "run")
+    run_experiment(experiment_on(make_pack(2)), folder)
+    with scripted(VERDICT) as first, scripted(VERDICT) as second:
+        asked_at(first)
+        assert rejudge_run(folder, "lm:openai/x", limit=1).judged == 1
+        asked_at(second)
+        with pytest.raises(UsageError) as caught:
+            rejudge_run(folder, "lm:openai/x")
+        assert caught.value.code == "another-judge"
+        assert rejudge_run(folder, "lm:openai/x", again=True).judged == 2
+
+
+def test_the_address_is_known_before_anything_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "replayed")
+    for variable in ("OPENAI_API_BASE", "OPENAI_BASE_URL"):
+        monkeypatch.setenv(variable, "http://user:key@127.0.0.1:8/v1/")
+        with open_lm("openai/x") as model:
+            assert model.fingerprint["api_base"] == "http://127.0.0.1:8/v1"
+            assert model.api_base is None
+        monkeypatch.delenv(variable)
+    with open_lm("openai/x") as model:
+        assert model.fingerprint["api_base"] is None
