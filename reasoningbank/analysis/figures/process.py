@@ -83,13 +83,13 @@ def _learning(
     for axes, level in zip(panels, levels, strict=True):
         lines = []
         for name in view.names:
-            met = trials.loc[trials["label"] == name, "seed"].value_counts().to_dict()
+            met = Counter(map(int, trials.loc[trials["label"] == name, "seed"]))
             own = judged[(judged["label"] == name) & judged["seed"].isin(longest(met))]
             own = own[own["level"] == level] if level else own
             if own.empty:
                 continue
             curve = learning_curve(
-                {seed: dict(zip(one["step"], one["value"], strict=True))
+                {int(seed): dict(zip(one["step"], one["value"], strict=True))
                  for seed, one in own.groupby("seed")}
             )  # fmt: skip
             mean, low, high = curve.mean[-1], curve.low[-1], curve.high[-1]
@@ -301,7 +301,7 @@ def _finish_stream(
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.set_ylabel(label)
     # Only the lowest of several panels has the label.
-    if axes.get_subplotspec().is_last_row():  # type: ignore[union-attr]
+    if axes.get_subplotspec().is_last_row():
         axes.set_xlabel("tasks so far")
     top, least = axes.get_ylim()[1], 0.14 / (chart.get_figheight() / len(chart.axes) - 0.7)
     placed, below = [], -least
