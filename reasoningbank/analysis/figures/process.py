@@ -88,9 +88,10 @@ def _learning(
             own = own[own["level"] == level] if level else own
             if own.empty:
                 continue
+            streams = {seed: own[own["seed"] == seed] for seed in met}
             curve = learning_curve(
-                {int(seed): dict(zip(one["step"], one["value"], strict=True))
-                 for seed, one in own.groupby("seed")}
+                {seed: dict(zip(one["step"], one["value"], strict=True))
+                 for seed, one in streams.items() if len(one)}
             )  # fmt: skip
             mean, low, high = curve.mean[-1], curve.low[-1], curve.high[-1]
             _band(axes, view.place(name), curve.steps, curve.mean, curve.low, curve.high)
@@ -289,7 +290,7 @@ def _band(axes: Axes, place: int, steps: Any, mean: Any, low: Any, high: Any) ->
     colour, x = COLOURS[place % len(COLOURS)], np.asarray(steps, dtype=float) + 1
     axes.fill_between(x, low, high, color=colour, alpha=0.16, linewidth=0)
     dash = _DASHES[(place + place // len(COLOURS)) % len(_DASHES)]
-    axes.plot(x, mean, color=colour, linewidth=2, linestyle=dash)  # type: ignore[arg-type]
+    axes.plot(x, mean, color=colour, linewidth=2, linestyle=dash)
 
 
 def _finish_stream(
@@ -301,7 +302,7 @@ def _finish_stream(
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.set_ylabel(label)
     # Only the lowest of several panels has the label.
-    if axes.get_subplotspec().is_last_row():
+    if axes.get_subplotspec().is_last_row():  # type: ignore[union-attr]
         axes.set_xlabel("tasks so far")
     top, least = axes.get_ylim()[1], 0.14 / (chart.get_figheight() / len(chart.axes) - 0.7)
     placed, below = [], -least

@@ -142,7 +142,7 @@ def test_damaged_files_are_told_apart_from_errors(report: Report) -> None:
     html = report.path.read_text("utf-8")
     assert [path.as_posix() for path in report.damaged] == ["trials/first/d_task.0.json"]
     assert "trials/first/d_task.0.json" in html
-    assert "Infrastructure errors: " in html
+    assert "Infrastructure errors and bugs: " in html
     assert 'href="#trials?outcome=error">1 trial</a>' in html
     assert 'href="#trials?outcome=defect">1 trial</a>' in html
 
