@@ -32,8 +32,7 @@ from reasoningbank.algebra.operation import (
     kind_of,
     operation,
 )
-from reasoningbank.algebra.source import with_prefixes
-from reasoningbank.algebra.templates import fill_template
+from reasoningbank.algebra.source import fill_template, with_prefixes
 from reasoningbank.algebra.terms import (
     ProgramError,
     Term,

@@ -11,7 +11,7 @@ import time
 import tomllib
 import urllib.request
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
@@ -189,21 +189,21 @@ def credentials_from(
     if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
         raise bad("expected [[credential]] tables")
     found: list[Credential] = []
+    known = {one.name for one in fields(Credential)}
     for table in tables:
         given: dict[str, Any] = {}
-        for name, value in table.items():
+        for key, value in table.items():
+            name = key.removesuffix("_env") if key in ("password_env", "token_env") else key
             if not isinstance(value, str):
-                raise bad(f"{name} must be a string")
-            if name in ("password_env", "token_env"):
-                if value not in environment:
-                    raise bad(f"the environment variable {value} is not set")
-                given[name.removesuffix("_env")] = environment[value]
-            elif name in ("certificate", "key", "authorities"):
+                raise bad(f"{key} must be a string")
+            if name not in known:
+                raise bad(f"unknown key {key!r}")
+            if name != key and value not in environment:
+                raise bad(f"the environment variable {value} is not set")
+            if name in ("certificate", "key", "authorities"):
                 given[name] = file.parent / value
-            elif name in ("base", "user", "password", "token"):
-                given[name] = value
             else:
-                raise bad(f"unknown key {name!r}")
+                given[name] = value if name == key else environment[value]
         if "base" not in given:
             raise bad("a credential needs a base")
         found.append(Credential(**given))

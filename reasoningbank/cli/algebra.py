@@ -18,6 +18,7 @@ from typing import Annotated, Any, Literal
 import typer
 from typer import Argument, Option
 
+from reasoningbank import algebra
 from reasoningbank.agents import Budget, Episode, Meter
 from reasoningbank.agents.algebra import (
     ProgramDraft,
@@ -25,32 +26,9 @@ from reasoningbank.agents.algebra import (
     composer,
     shown_programs,
 )
-from reasoningbank.algebra import (
-    Limits,
-    Program,
-    ProgramError,
-    QueryRequest,
-    Runtime,
-    Value,
-    from_json,
-    json_chunks,
-    mistakes,
-    operation,
-    operations,
-    read_program,
-    run_program,
-)
-from reasoningbank.algebra.reference import (
-    agent_prompt,
-    program_schema,
-    reference,
-    signature,
-    summary,
-)
-from reasoningbank.algebra.source import parse_program
+from reasoningbank.algebra.reference import summary
 from reasoningbank.algebra.stage import Stage, open_stage
 from reasoningbank.algebra.terms import scalar
-from reasoningbank.algebra.web import credentials_from
 from reasoningbank.cli.options import (
     AllowWrite,
     AsJson,
@@ -140,18 +118,20 @@ def ask(
             except OSError as error:
                 what = f"cannot write ({error.strerror})"
                 raise UsageError(what, where=str(save), code="cannot-write") from None
-        program = read_program(draft.program, prefixes=stage.endpoint.prefixes)
+        program = algebra.read_program(draft.program, prefixes=stage.endpoint.prefixes)
         settings: dict[str, Any] = {
             "allow_write": allow_write or (),
             "addresses": {**stage.addresses, **addresses},
             # The run uses the queries of its plan.
             "compose": functools.cache(author.compose),
-            "limits": Limits(),
+            "limits": algebra.Limits(),
         }
         if program.writes and not dry_run:
             _confirm(program, settings, yes=yes)
         # The saved program resumes with the journal: `algebra run FILE --journal … --resume`.
-        runtime = Runtime(**settings, dry_run=dry_run, journal=journal, program=_digest(text))
+        runtime = algebra.Runtime(
+            **settings, dry_run=dry_run, journal=journal, program=_digest(text)
+        )
         _print_run(program, stack.enter_context(runtime), {})
 
 
@@ -187,19 +167,19 @@ def run(
     warnings.filterwarnings("ignore", module=r"rdflib\.")
     data, text = _read(file)
     given = dict(_variable(one) for one in variables or [])
-    program = read_program(data, given, _prefixes(pack))
+    program = algebra.read_program(data, given, _prefixes(pack))
     # Check everything before an endpoint or a model is opened.
     addresses = addresses_of(address)
-    loaded = credentials_from(credentials) if credentials else ()
+    loaded = algebra.credentials_from(credentials) if credentials else ()
     if lm:
         parse_name(lm)
     with contextlib.ExitStack() as stack:
         stage = stack.enter_context(_open_stage(pack)) if pack else None
         author = stack.enter_context(_open_author(lm, stage)) if lm else None
-        runtime = Runtime(
+        runtime = algebra.Runtime(
             allow_write=allow_write or (),
             allow_read=allow_read,
-            limits=Limits(requests=requests, rows=rows, seconds=seconds),
+            limits=algebra.Limits(requests=requests, rows=rows, seconds=seconds),
             addresses={**(stage.addresses if stage else {}), **addresses},
             credentials=loaded,
             compose=author.compose if author else None,
@@ -225,7 +205,7 @@ def validate(
     """
     data, _ = _read(file)
     names, prefixes = dict(_variable(one) for one in variables or []), _prefixes(pack)
-    wrong = mistakes(data, names, prefixes)
+    wrong = algebra.mistakes(data, names, prefixes)
     if as_json:
         print_json(
             [
@@ -239,7 +219,7 @@ def validate(
     if wrong:
         raise typer.Exit(1)
     if not as_json:
-        program = read_program(data, names, prefixes)
+        program = algebra.read_program(data, names, prefixes)
         does = "writes" if program.writes else "only reads"
         say(f"valid: {len(program.calls)} operations, {does}")
 
@@ -256,13 +236,18 @@ def ops(
     """
     names = [name] if name else None
     if prompt:
-        sys.stdout.write(agent_prompt(names))
+        sys.stdout.write(algebra.agent_prompt(names))
     elif names and not as_json:
-        sys.stdout.write(reference(names))
+        sys.stdout.write(algebra.reference(names))
     else:
-        kinds = [operation(name)] if name else operations().values()
+        kinds = [algebra.operation(name)] if name else algebra.operations().values()
         data = [
-            {"op": k.op, "signature": signature(k), "writes": k.writes, "summary": summary(k)}
+            {
+                "op": k.op,
+                "signature": algebra.signature(k),
+                "writes": k.writes,
+                "summary": summary(k),
+            }
             for k in kinds
         ]
         rows = [(one["signature"], one["summary"]) for one in data]
@@ -279,7 +264,7 @@ def schema(
 
     Example: reasoningbank algebra schema > algebra.schema.json
     """
-    print_json(program_schema(only))
+    print_json(algebra.program_schema(only))
 
 
 # -- reading options -----------------------------------------------------------------------
@@ -293,21 +278,21 @@ def _read(file: str) -> tuple[Any, str]:
         raise UsageError(what, where=file, code="cannot-read") from None
     except UnicodeDecodeError:
         raise UsageError("not UTF-8 text", where=file) from None
-    return parse_program(text), text
+    return algebra.parse_program(text), text
 
 
 def _prefixes(pack: str | None) -> Mapping[str, str]:
     return load_pack(pack).prefixes if pack else {}
 
 
-def _variable(text: str) -> tuple[str, Value]:
+def _variable(text: str) -> tuple[str, algebra.Value]:
     name, value = pair_of("--var", text)
     plain = name.removeprefix("$").removesuffix(":")
     if not name.endswith(":"):
         return plain, scalar(value)
     try:
-        return plain, from_json(parse_program(value))
-    except ProgramError as error:
+        return plain, algebra.from_json(algebra.parse_program(value))
+    except algebra.ProgramError as error:
         what = f"the value of {plain} is not JSON: {error}"
         raise UsageError(what, where="--var", code="not-json") from None
 
@@ -346,7 +331,7 @@ class Author:
             pack=own.pack if own else None,
         )
 
-    def compose(self, request: QueryRequest) -> str:
+    def compose(self, request: algebra.QueryRequest) -> str:
         """Return a query for a question of a program; see `algebra.Runtime`."""
         own = self.stage.endpoint if self.stage else None
         if own is not None and (not request.endpoint or own.is_at(request.endpoint)):
@@ -412,12 +397,12 @@ def _write(
     return draft
 
 
-def _confirm(program: Program, settings: dict[str, Any], *, yes: bool) -> None:
+def _confirm(program: algebra.Program, settings: dict[str, Any], *, yes: bool) -> None:
     """Show what would be written, and go on only if the user agrees."""
-    with Runtime(**settings, dry_run=True) as runtime:
+    with algebra.Runtime(**settings, dry_run=True) as runtime:
         stopped = ""
         try:
-            for _ in json_chunks(run_program(program, runtime)):
+            for _ in algebra.json_chunks(algebra.run_program(program, runtime)):
                 pass
         except ReasoningBankError as error:
             stopped = str(error)
@@ -446,7 +431,9 @@ def _confirm(program: Program, settings: dict[str, Any], *, yes: bool) -> None:
 # -- running a program ---------------------------------------------------------------------
 
 
-def _print_run(program: Program, runtime: Runtime, given: Mapping[str, Value]) -> None:
+def _print_run(
+    program: algebra.Program, runtime: algebra.Runtime, given: Mapping[str, algebra.Value]
+) -> None:
     """Run a program and write its result as JSON to standard output.
 
     A run that fails prints no result; it lists the completed writes on standard error.
@@ -465,8 +452,10 @@ def _print_run(program: Program, runtime: Runtime, given: Mapping[str, Value]) -
         sys.stdout.write("\n")
 
 
-def _result(program: Program, runtime: Runtime, given: Mapping[str, Value]) -> Iterator[str]:
-    chunks = json_chunks(run_program(program, runtime, given))
+def _result(
+    program: algebra.Program, runtime: algebra.Runtime, given: Mapping[str, algebra.Value]
+) -> Iterator[str]:
+    chunks = algebra.json_chunks(algebra.run_program(program, runtime, given))
     if not runtime.dry_run:
         yield from chunks
         return

@@ -270,9 +270,7 @@ def undo(
     with MemoryBank(bank_file(bank)) as opened_bank:
         done = opened_bank.undo(number)
         every = opened_bank.history()
-    last = done.number - 1 if number is None else number
-    operation = max(one.operation for one in every if one.number <= last)
-    undone = [one for one in every if one.operation == operation]
+    undone = [one for one in every if one.operation == done.undoes]
     changes = [one for one in every if one.operation == done.operation]
     if as_json:
         numbers, made = [one.number for one in undone], [_change_json(one) for one in changes]

@@ -205,19 +205,12 @@ def agent(
             found = asked.going_on(found.thread, reply).finish(watch)
         shown, total = _rows(found.sparql, asked.endpoint, rows, as_json)
     if found.asks:
-        given = {"--pack": pack, "--provider": provider, "--model": model, "--url": url}
-        given |= {
-            "--fast-model": fast_model,
-            "--checkpoints": checkpoints,
-            "--thread": found.thread,
-        }
-        words = [word for name, value in given.items() if value for word in (name, str(value))]
+        given = {"--pack": pack, "-p": provider, "-m": model, "--fast-model": fast_model}
+        given |= {"--url": url, "--checkpoints": str(checkpoints), "--thread": found.thread}
+        words = [word for name, value in given.items() if value for word in (name, value)]
         again = shlex.join(["nl2sparql", "agent", "--ask-back", "--resume", *words, "--answer"])
-        notice(
-            f"the agent waits for an answer: {again} ANSWER"
-            if checkpoints
-            else "the agent waits for an answer; to give one later, use --checkpoints FILE"
-        )
+        later = f"{again} ANSWER" if checkpoints else "to give one later, use --checkpoints FILE"
+        notice(f"the agent waits for an answer: {later}")
         if not as_json:
             say(found.asks)
             return

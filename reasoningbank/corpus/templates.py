@@ -34,7 +34,7 @@ from reasoningbank.corpus.examples import (
 )
 from reasoningbank.corpus.pack import Pack
 from reasoningbank.corpus.splits import PARTS, SplitName
-from reasoningbank.errors import QueryError, UsageError
+from reasoningbank.errors import QueryError, UsageError, unknown_key
 from reasoningbank.findings import Finding
 from reasoningbank.sparql import BooleanResult, GraphResult, Result, SPARQLClient, TableResult, full
 from reasoningbank.sparql.query import prepare
@@ -127,6 +127,15 @@ class Instance:
     services: tuple[str, ...] = ()
 
 
+def _invalid(error: ValidationError) -> str:
+    """Return what is wrong with a slot or a template, by its key."""
+    first = error.errors()[0]
+    if first["type"] != "extra_forbidden":
+        return ".".join(map(str, first["loc"])) + (": " if first["loc"] else "") + first["msg"]
+    table = TemplateSlot if error.title == TemplateSlot.__name__ else QuestionTemplate
+    return f"{first['loc'][0]}: {unknown_key(str(first['loc'][0]), table.model_fields)}"
+
+
 def read_templates(pack: Pack) -> tuple[dict[str, TemplateSlot], list[QuestionTemplate]]:
     """Read the slots and templates of a pack.
 
@@ -141,7 +150,7 @@ def read_templates(pack: Pack) -> tuple[dict[str, TemplateSlot], list[QuestionTe
             slots |= {name: TemplateSlot(**slot) for name, slot in data.pop("slots", {}).items()}
             templates += (QuestionTemplate(**one) for one in data.pop("template", []))
         except (OSError, ValueError, TypeError) as error:
-            what = error.errors()[0]["msg"] if isinstance(error, ValidationError) else str(error)
+            what = _invalid(error) if isinstance(error, ValidationError) else str(error)
             title = f" in template {templates[-1].id!r} or the next" if templates else ""
             raise UsageError(f"{what}{title}", where=str(file), code="bad-template") from None
     for template in templates:

@@ -84,7 +84,6 @@ def run_on_dask(
                 job = running.pop(future)
                 writer.ended(job, _record(future, job))
                 hand_out()
-            client.unregister_worker_plugin(name)
         except (OSError, CancelledError) as error:
             raise SetupError(
                 f"the Dask cluster is gone ({type(error).__name__})",
@@ -92,6 +91,11 @@ def run_on_dask(
                 hint="start it again and run the same command: what is on disk is done",
                 code="no-cluster",
             ) from error
+        finally:
+            # The cluster may be gone, and then there is nothing to undo.
+            with contextlib.suppress(Exception):
+                client.cancel(list(running))
+                client.unregister_worker_plugin(name)
 
 
 def _record(future: Any, job: Job) -> TrialRecord:

@@ -8,24 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, cast
 
-from reasoningbank.algebra import (
-    Limits,
-    Runtime,
-    RuntimeOf,
-    Stream,
-    Table,
-    Value,
-    credentials_from,
-    from_json,
-    mistakes,
-    operations,
-    parse_program,
-    read_program,
-    reference,
-    run_program,
-    signature,
-    to_json,
-)
+from reasoningbank import algebra
 from reasoningbank.algebra.reference import summary
 from reasoningbank.errors import BudgetError, ReasoningBankError, ToolError
 from reasoningbank.mcp.sessions import Session
@@ -75,16 +58,16 @@ class ProgramResult:
         return answer | ({"note": "; ".join(notes)} if notes else {})
 
 
-def gather(value: Value) -> ProgramResult:
+def gather(value: algebra.Value) -> ProgramResult:
     """Read a result to its end; a program's last loop is lazy."""
-    if isinstance(value, Stream):
-        items, total, chars = _kept(to_json(item) for item in value.items)
+    if isinstance(value, algebra.Stream):
+        items, total, chars = _kept(algebra.to_json(item) for item in value.items)
         return ProgramResult(items, total, chars, items, "results")
-    if isinstance(value, Table):
-        items, total, chars = _kept(to_json(row) for row in value.rows)
+    if isinstance(value, algebra.Table):
+        items, total, chars = _kept(algebra.to_json(row) for row in value.rows)
         whole = {"head": {"vars": list(value.vars)}, "results": {"bindings": items}}
         return ProgramResult(items, total, chars, whole, "rows")
-    data = to_json(value)
+    data = algebra.to_json(value)
     if isinstance(data, list):
         return ProgramResult(*_kept(data), data, "results")
     if isinstance(data, dict) and isinstance(data.get("@graph"), list):
@@ -128,10 +111,12 @@ DTYPE = "program"
 def explain(session: Session, given: Mapping[str, Any], _: threading.Event) -> dict[str, Any]:
     """Return a line about every operation, or the reference of some."""
     if not given["names"]:
-        lines = [f"{signature(kind)}: {summary(kind)}" for kind in operations().values()]
+        lines = [
+            f"{algebra.signature(kind)}: {summary(kind)}" for kind in algebra.operations().values()
+        ]
         note = "give names for their arguments and examples"
         return {"operations": lines, "prefixes": sorted(_prefixes(session)), "note": note}
-    answer = {"reference": cut(reference(given["names"][:MAX_EXPLAINED]), MAX_REFERENCE)}
+    answer = {"reference": cut(algebra.reference(given["names"][:MAX_EXPLAINED]), MAX_REFERENCE)}
     if left := given["names"][MAX_EXPLAINED:]:
         answer["note"] = f"at most {MAX_EXPLAINED} at once; left out: {', '.join(left)}"
     return answer
@@ -140,9 +125,9 @@ def explain(session: Session, given: Mapping[str, Any], _: threading.Event) -> d
 def validate(session: Session, given: Mapping[str, Any], _: threading.Event) -> dict[str, Any]:
     """Return the mistakes of a program, and what it would call."""
     data, variables = _read(given)
-    wrong = mistakes(data, variables, _prefixes(session))
+    wrong = algebra.mistakes(data, variables, _prefixes(session))
     if not wrong:
-        ready = read_program(data, variables, _prefixes(session))
+        ready = algebra.read_program(data, variables, _prefixes(session))
         return {"valid": True, "operations": list(ready.calls), "writes": ready.writes}
     shown = [
         {"path": one.where, "code": one.code, "what": one.what, "hint": one.hint}
@@ -151,13 +136,15 @@ def validate(session: Session, given: Mapping[str, Any], _: threading.Event) -> 
     return {"valid": False, "mistakes": fit(shown), "total": len(wrong)}
 
 
-def _read(given: Mapping[str, Any]) -> tuple[Any, dict[str, Value]]:
+def _read(given: Mapping[str, Any]) -> tuple[Any, dict[str, algebra.Value]]:
     program = given["program"]
     if not isinstance(program, str | dict | list):
         hint = "give a JSON object, a list of them, or the text of one"
         raise ToolError("not a program", where="program", hint=hint, code="bad-program")
-    data = parse_program(program) if isinstance(program, str) else program
-    return data, {name.removeprefix("$"): from_json(v) for name, v in given["variables"].items()}
+    data = algebra.parse_program(program) if isinstance(program, str) else program
+    return data, {
+        name.removeprefix("$"): algebra.from_json(v) for name, v in given["variables"].items()
+    }
 
 
 def _prefixes(session: Session) -> Mapping[str, str]:
@@ -167,15 +154,15 @@ def _prefixes(session: Session) -> Mapping[str, str]:
 def run(session: Session, given: Mapping[str, Any], stop: threading.Event) -> dict[str, Any]:
     """Run a program and return its result, or a handle for it with its first items."""
     data, variables = _read(given)
-    if wrong := mistakes(data, variables, _prefixes(session)):
+    if wrong := algebra.mistakes(data, variables, _prefixes(session)):
         shown = [str(one) for one in wrong[:MAX_MISTAKES]]
         more = [f"{len(wrong) - len(shown)} more mistakes"] if len(wrong) > len(shown) else []
         raise ToolError("; ".join([*shown, *more]), code="invalid-program")
     with _runtime(session, dry_run=given["dry_run"]) as runtime:
         try:
-            ready = read_program(data, variables, _prefixes(session))
-            going = cast(RuntimeOf, _Stoppable(runtime, stop))
-            outcome = gather(run_program(ready, going, variables))
+            ready = algebra.read_program(data, variables, _prefixes(session))
+            going = cast(algebra.RuntimeOf, _Stoppable(runtime, stop))
+            outcome = gather(algebra.run_program(ready, going, variables))
         except ReasoningBankError as error:
             writes = [f"{w.state}: {w.method} {w.url}" for w in runtime.writes]
             if not writes:
@@ -201,17 +188,17 @@ def show(session: Session, given: Mapping[str, Any], _: threading.Event) -> dict
     return outcome.part(handle.key, given["start"], given["limit"])
 
 
-def _runtime(session: Session, *, dry_run: bool) -> Runtime:
+def _runtime(session: Session, *, dry_run: bool) -> algebra.Runtime:
     settings = session.shared.settings
     real = session.shared.stage().addresses
     endpoints = dict.fromkeys(public.rstrip("/") for public in real)
     limits = settings.limits
-    return Runtime(
+    return algebra.Runtime(
         allow_write=settings.allow_write,
         allow_read=[*endpoints, *settings.allow_write, *settings.allow_read],
-        limits=Limits(requests=limits.requests, rows=limits.rows, seconds=limits.seconds),
+        limits=algebra.Limits(requests=limits.requests, rows=limits.rows, seconds=limits.seconds),
         addresses={**real, **settings.addresses},
-        credentials=credentials_from(settings.credentials) if settings.credentials else (),
+        credentials=algebra.credentials_from(settings.credentials) if settings.credentials else (),
         compose=(lambda *asked: session.shared.asker().compose(*asked)) if settings.lm else None,
         dry_run=dry_run,
     )
@@ -231,7 +218,7 @@ def _answer(session: Session, outcome: ProgramResult) -> dict[str, Any]:
 class _Stoppable:
     """A runtime that sends nothing after the call was cancelled."""
 
-    def __init__(self, runtime: Runtime, stop: threading.Event) -> None:
+    def __init__(self, runtime: algebra.Runtime, stop: threading.Event) -> None:
         self._runtime = runtime
         self._stop = stop
 

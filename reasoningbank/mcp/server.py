@@ -22,9 +22,8 @@ from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import MCPError
 
 from reasoningbank.errors import ReasoningBankError, SetupError, ToolError, UsageError
-from reasoningbank.mcp.resources import pages, read_page, root_of
 from reasoningbank.mcp.sessions import Session, Sessions, Shared
-from reasoningbank.mcp.toolbox import Tool, toolbox
+from reasoningbank.mcp.toolbox import Tool, pages, read_page, root_of, toolbox
 from reasoningbank.sparql.terms import cut
 
 if TYPE_CHECKING:
@@ -49,12 +48,7 @@ algebra_operations explains its operations."""
 
 
 def make_server(shared: Shared, sessions: Sessions) -> Server[Any]:
-    """Return a server of the Model Context Protocol.
-
-    Args:
-        shared: What it serves.
-        sessions: Where its sessions keep their handles.
-    """
+    """Return a server of the Model Context Protocol; its sessions keep their handles."""
     pack, root = shared.settings.pack, root_of(shared.settings)
     tools = toolbox(shared.settings, root)
 
@@ -195,19 +189,11 @@ def serve_stdio(shared: Shared) -> None:
 
 @contextlib.contextmanager
 def listening(address: str) -> Iterator[socket.socket]:
-    """Listen on a loopback address.
-
-    Args:
-        address: ``HOST:PORT`` or a port; port 0 takes a free one.
+    """Listen on a loopback address, ``HOST:PORT`` or a port; port 0 takes a free one.
 
     Raises:
         UsageError: If it is not such an address, or not loopback.
         SetupError: If the port is not free.
-
-    Examples:
-        >>> with listening("127.0.0.1:0") as bound:
-        ...     bound.getsockname()[0]
-        '127.0.0.1'
     """
     host, _, port = address.rpartition(":")
     host = host.removeprefix("[").removesuffix("]") or "127.0.0.1"

@@ -117,9 +117,6 @@ class Shared:
 
     The endpoint opens in the background while the client connects; everything else that is
     expensive is created on first use.
-
-    Args:
-        settings: What is served and allowed.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -147,21 +144,13 @@ class Shared:
 
     @property
     def opened(self) -> Opened:
-        """The endpoint, once it is open.
-
-        Raises:
-            ReasoningBankError: If it could not be opened.
-        """
+        """The endpoint, once it is open; raises if it could not be opened."""
         if self._opened is None or self._closed:
             raise SetupError("the server is not running")
         return self._opened.result()
 
     def evaluation(self) -> tuple[Task, ...]:
-        """Return the tasks of the pack's test split, which no answer may reveal.
-
-        Raises:
-            UsageError: If the pack's examples cannot be read.
-        """
+        """Return the tasks of the pack's test split, which no answer may reveal."""
 
         def make() -> tuple[Task, ...]:
             pack = self.settings.pack
@@ -343,12 +332,7 @@ class Sessions:
     def at(
         self, context: ServerRequestContext[Any, Any], arguments: Mapping[str, Any]
     ) -> Iterator[Session]:
-        """Yield the session of a request.
-
-        Args:
-            context: The request.
-            arguments: Its arguments, which may include a handle.
-        """
+        """Yield the session of a request, whose arguments may include a handle."""
         if self._only is not None:
             yield self._only
         elif context.protocol_version in MODERN_PROTOCOL_VERSIONS:

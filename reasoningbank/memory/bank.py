@@ -266,7 +266,19 @@ class MemoryBank:
 
     def reinstated_by(self, item_id: str) -> Change | None:
         """Return the change that made a superseded or retired item active again, if any."""
-        return self._store.reinstated_by(item_id)
+        # An item with many experiences has as many rows, and each holds the whole item; so read
+        # only the status, and stop at the first change of it.
+        with self._store.reading() as database:
+            rows = database.execute(
+                "SELECT number, json_extract(before, '$.status'), json_extract(after, '$.status') "
+                "FROM changes WHERE item_id = ? AND action NOT IN ('merge', 'count') "
+                "ORDER BY number DESC",
+                (item_id,),
+            )
+            changed = ((n, was, became) for n, was, became in rows if was != became)
+            number, was, became = next(changed, (0, None, None))
+            again = became == "active" and was is not None
+            return self._store.changes("number = ?", number)[0] if again else None
 
     def undo(self, number: int | None = None) -> Change:
         """Undo a change, by default the last one, with its whole operation; return the first undo.

@@ -179,26 +179,9 @@ class Store:
         )
         found = []
         for number, time, action, item_id, before, after, *rest in rows:
-            states = [None if text is None else self.parsed(text) for text in (before, after)]
-            found.append(Change(number, time, action, item_id, *states, *rest))
+            was, is_now = (None if text is None else self.parsed(text) for text in (before, after))
+            found.append(Change(number, time, action, item_id, was, is_now, *rest))
         return found
-
-    def reinstated_by(self, item_id: str) -> Change | None:
-        """Return the change that made a superseded or retired item active again, if any."""
-        # An item with many experiences has as many rows, and each holds the whole item; so read
-        # only the status, and stop at the first change of it.
-        with self.reading() as database:
-            rows = database.execute(
-                "SELECT number, json_extract(before, '$.status'), json_extract(after, '$.status') "
-                "FROM changes WHERE item_id = ? AND action NOT IN ('merge', 'count') "
-                "ORDER BY number DESC",
-                (item_id,),
-            )
-            for number, was, became in rows:
-                if was != became:
-                    again = became == "active" and was is not None
-                    return self.changes("number = ?", number)[0] if again else None
-        return None
 
     def parsed(self, text: str) -> MemoryItem:
         """Return an item from its JSON text."""

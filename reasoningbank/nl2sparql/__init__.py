@@ -26,7 +26,6 @@ from reasoningbank.nl2sparql.examples import (
     example_pack,
     examples_of,
     load_examples,
-    patterns_of_query,
     question_similarity,
     swap_entities,
 )
@@ -65,6 +64,7 @@ from reasoningbank.nl2sparql.pipeline import (
     translation_confidence,
     write_query,
 )
+from reasoningbank.nl2sparql.signs import patterns_of_query
 from reasoningbank.nl2sparql.validation import (
     LEVELS,
     EndpointValidation,

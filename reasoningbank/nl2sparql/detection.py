@@ -132,16 +132,17 @@ class PatternDetector:
         streams = {language: stream(tokens, language) for language in LANGUAGES}
         # The same words, matched by several rules or in both languages, are one piece of evidence.
         found: dict[tuple[str, frozenset[int]], float] = {}
-        for pattern, weight, numbers in self._matches(tokens, spoken_languages(tokens)):
-            found[pattern, numbers] = max(found.get((pattern, numbers), 0.0), weight)
+        for name, weight, numbers in self._matches(tokens, spoken_languages(tokens)):
+            found[name, numbers] = max(found.get((name, numbers), 0.0), weight)
         quoted: set[str] = set()
         for number, token in enumerate(tokens):
             if token.kind == "quoted":
                 inside = read_tokens(token.text, self._set.shapes)
                 whole = frozenset(range(len(inside)))
                 matches = self._matches(inside, LANGUAGES)
-                named = {pattern for pattern, _, numbers in matches if numbers == whole}
-                found |= {(pattern, frozenset({number})): WEAK for pattern in named - quoted}
+                named = {name for name, _, numbers in matches if numbers == whole}
+                for name in named - quoted:
+                    found.setdefault((name, frozenset({number})), WEAK)
                 quoted |= named
         matched = {numbers for _, numbers in found}
         scores: _Scores = {}

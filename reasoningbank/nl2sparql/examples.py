@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from reasoningbank.corpus import Pack, Task, load_corpus, load_pack
@@ -99,13 +99,8 @@ def examples_of(
 NEAR = 0.8
 
 _QUOTES = re.compile(r"\"{3}|'{3}|\"|'")
-_ESCAPE = re.compile(r"\\([tnrbf\"'\\])")
-_ESCAPED = {"t": "\t", "n": "\n", "r": "\r", "b": "\b", "f": "\f"}
-#: Tokens that end a comparison.
-_ENDS = ("&&", "||", "{", "}", ";", ".")
 #: Special characters of a regular expression.
 _SIGNS = re.compile(r"[\\.\[\]{}()*+?^$|]")
-_SIGN = re.compile(r"\\(.)")
 
 
 def question_similarity(one: str, other: str) -> float:
@@ -139,11 +134,12 @@ def swap_entities(question: str, example: PackExample) -> str | None:
     pairs = {before: after for before, after in pairs.items() if before != after}
     numbers = {token.text for token in old if token.kind == "number"}
     tokens = tokenize(example.sparql)
+    words = {token.text.upper() for token in tokens if token.kind == "word"}
     edits: list[Edit] = []
     found: set[str] = set()
     for place, token in enumerate(tokens):
         for before, after in pairs.items():
-            text = _changed(tokens, place, before, after)
+            text = _changed(token, words, before, after)
             if text is None:
                 continue
             counts = place > 0 and tokens[place - 1].is_word("LIMIT", "OFFSET")
@@ -165,11 +161,10 @@ def _entities(question: str) -> list[QuestionToken]:
     return [token for token in read_tokens(question) if token.kind != "word"]
 
 
-def _changed(tokens: Sequence[QueryToken], place: int, before: str, after: str) -> str | None:
+def _changed(token: QueryToken, words: set[str], before: str, after: str) -> str | None:
     """Return a token of a query with another entity in it; None if it contains another one."""
-    token = tokens[place]
     if token.kind == "string":
-        return _text(tokens, place, before.strip("-"), after.strip("-"))
+        return _text(token.text, words, before.strip("-"), after.strip("-"))
     if token.kind == "name":
         prefix, _, local = token.text.partition(":")
         fits = local == before and after.replace("_", "").isalnum()
@@ -178,50 +173,17 @@ def _changed(tokens: Sequence[QueryToken], place: int, before: str, after: str) 
     return after.replace(",", ".") if same else None
 
 
-def _text(tokens: Sequence[QueryToken], place: int, before: str, after: str) -> str | None:
-    """Return a string with another text in it, in the form that its function needs."""
-    written = tokens[place].text
+def _text(written: str, words: set[str], before: str, after: str) -> str | None:
+    """Return a string with another text in it; None where its function might need another form."""
     quotes = _QUOTES.match(written)
     assert quotes is not None
     inside = written[quotes.end() : -quotes.end()]
-    text = _ESCAPE.sub(lambda found: _ESCAPED.get(found[1], found[1]), inside)
-    bare = text.removeprefix("^").removesuffix("$")
-    called, beside = _around(tokens, place)
-    expression = called.is_word("REGEX", "REPLACE") or bare != text
-    plain = _SIGN.sub(r"\1", bare) if expression else bare
-    if folded(plain) != folded(before):
+    bare = inside.removeprefix("^").removesuffix("$")
+    if folded(bare) != folded(before):
         return None
-    # Lower case if the query compares lower case.
-    small = plain == plain.lower() and before != before.lower()
-    if small or any(token.is_word("LCASE") for token in beside):
+    # Lower case if the query has the example's entity in lower case.
+    if bare == bare.lower() and before != before.lower():
         after = after.lower()
-    elif any(token.is_word("UCASE") for token in beside):
-        after = after.upper()
-    if expression:
-        after = _SIGNS.sub(lambda sign: f"\\{sign[0]}", after)
-    begin = text.index(bare)
-    return string_literal(f"{text[:begin]}{after}{text[begin + len(bare) :]}")
-
-
-def _around(tokens: Sequence[QueryToken], place: int) -> tuple[QueryToken, list[QueryToken]]:
-    """Return the word before the brackets around a token, and what it is compared with."""
-    beside: list[QueryToken] = []
-    depth = 0
-    for at in range(place - 1, 0, -1):
-        token = tokens[at]
-        listed = token.text == "(" and not depth and tokens[at - 1].is_word("IN")
-        if token.text == "(" and not depth and not listed:
-            break
-        if not depth and token.text in _ENDS:
-            return tokens[place], []
-        depth += (token.text == ")") - (token.text == "(" and not listed)
-        beside.append(token)
-    else:
-        return tokens[place], []
-    depth = 0
-    for token in tokens[place + 1 :]:
-        if not depth and token.text in (")", *_ENDS):
-            break
-        depth += (token.text == "(") - (token.text == ")")
-        beside.append(token)
-    return tokens[at - 1], beside
+    folds = words & {"LCASE", "UCASE"} and after != after.lower()
+    matches = (words & {"REGEX", "REPLACE"} or bare != inside) and _SIGNS.search(after)
+    return None if folds or matches else string_literal(inside.replace(bare, after))

@@ -119,6 +119,21 @@ def test_the_graph_shows_its_steps_and_says_why(nl2sparql: Run, replies: Any, fo
     assert "Written by" in said.out
 
 
+def test_words_of_another_emotion_are_no_answer(nl2sparql: Run, replies: Any) -> None:
+    nouns = """SELECT ?word { GRAPH <http://liita.it/data> {
+    ?lemma lila:hasPOS lila:noun ; ontolex:writtenRep ?word } ?entry ontolex:canonicalForm ?lemma
+    GRAPH <http://w3id.org/elita> { ?entry elita:HasEmotion %s } }"""
+    sad = {"sparql": nouns % "elita:Tristezza"}
+    replies(ANALYSIS, {"sparql": nouns % "elita:Disgusto"}, sad, SOUND[1])
+    said = nl2sparql("agent", "Find nouns expressing sadness", "--json")
+    assert said.status == 0, said.err
+    found = json.loads(said.out)
+    assert found["is_valid"]
+    assert "Tristezza" in found["sparql"]
+    assert [one["code"] for one in found["refinement_history"][0]["problems"]] == ["missing-value"]
+    assert found["result_count"] == len(found["rows"]) > 10
+
+
 def test_a_run_that_waits_goes_on_with_the_answer(
     nl2sparql: Run, replies: Any, forest: Pack
 ) -> None:

@@ -123,6 +123,14 @@ def test_answers_of_a_template_differ(pack: Pack, client: SPARQLClient) -> None:
     assert all(len(set(found)) == len(found) for found in answers.values())
 
 
+def test_an_unknown_key_of_a_template_suggests_a_known_one(pack: Pack) -> None:
+    broken = TEMPLATES.replace("slots = {", "slot = {", 1)
+    (pack.root / "templates" / "all.toml").write_text(broken)
+    with pytest.raises(UsageError) as caught:
+        read_templates(pack)
+    assert caught.value.what.startswith("slot: unknown key; did you mean slots?")
+
+
 @pytest.mark.parametrize(
     "broken",
     [

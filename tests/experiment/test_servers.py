@@ -12,6 +12,7 @@ from lm.scripted import ScriptedServer, chat, scripted
 from reasoningbank.errors import UsageError
 from reasoningbank.experiment import Experiment, RunFolder, rejudge_run, run_experiment
 from reasoningbank.lm import open_lm
+from reasoningbank.lm.names import weights_named
 
 Make = Callable[..., Experiment]
 ARM = {"name": "direct", "agent": "direct", "lm": "openai/x"}
@@ -91,3 +92,16 @@ def test_the_address_is_known_before_anything_is_asked(monkeypatch: pytest.Monke
         monkeypatch.delenv(variable)
     with open_lm("openai/x") as model:
         assert model.fingerprint["api_base"] is None
+
+
+def test_the_port_of_a_local_model_does_not_count() -> None:
+    weights = weights_named("local")
+    stem = weights.file.removesuffix(".gguf")
+    props = {"model_alias": f"{stem}@{weights.sha256[:12]}", "total_slots": 4}
+    props |= {"default_generation_settings": {"n_ctx": 8192}}
+    seen = []
+    for _ in range(2):
+        with scripted(props=props) as server, open_lm("local", api_base=server.base) as model:
+            seen.append((server.base, dict(model.fingerprint)))
+    assert seen[0][0] != seen[1][0]
+    assert seen[0][1] == seen[1][1]

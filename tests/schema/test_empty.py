@@ -485,7 +485,7 @@ def test_existence_is_tested_at_the_endpoint_of_the_service(
 def test_a_direction_is_reversed_only_if_something_asks_for_it(
     query: str, code: str, sample: EndpointConfig, names: Schema
 ) -> None:
-    prepared = SPARQLClient(sample).prepare(query)
+    prepared = prepare(query, prefixes=sample.namespaces)
     findings = lint(prepared, names, namespaces=sample.namespaces)
     assert [finding.code for finding in findings] == ([code] if code else [])
 

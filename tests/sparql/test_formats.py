@@ -225,7 +225,7 @@ def broken_off() -> object:
 
 def test_what_is_no_term_is_read_as_text() -> None:
     assert read_term('"x') == Literal("x")
-    assert decode(columns(("x",), [['"1"'], ['"x']]), 2) == [(Literal("1"),), (Literal('"x'),)]
+    assert decode(columns(("x",), [['"1"'], ['"x']]), 2) == [(Literal("1"),), (Literal("x"),)]
 
 
 def test_an_error_can_be_dropped_in_another_thread(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -143,7 +143,7 @@ def test_no_file_outlives_a_result_nor_a_failure(
         return maps.count(str(tmp_path)) + sum(str(tmp_path) in link for link in links)
 
     rows = b"?x\n" + b"".join(f'"row {n}"\n'.encode() for n in range(500))
-    config = EndpointConfig(faulty.url, "F", retries=0, timeout_s=1, deadline_s=1)
+    config = EndpointConfig(faulty.url, "F", retries=0, timeout_s=5, deadline_s=5)
     with SPARQLClient(config) as client:
         faulty.script(Answer(body=rows))
         result = client.query(QUERY)

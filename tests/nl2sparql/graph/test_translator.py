@@ -72,7 +72,8 @@ def test_a_translation_says_what_came_and_why(agent: Make) -> None:
     found = agent(*SOUND).translate(QUESTION)
     assert (found.sparql, found.is_valid, found.errors) == (QUERY, True, ())
     assert (found.attempts, found.result_count, found.refinement_history) == (1, 3, ())
-    assert 0.5 < found.confidence <= 1.0
+    assert found.confidence is None
+    assert 0.5 < found.score <= 1.0
     assert not found.calibrated
     assert "KIND" in found.explanation
     assert "3 rows" in found.explanation
