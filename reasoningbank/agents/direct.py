@@ -13,8 +13,7 @@ from reasoningbank.corpus import Task
 from reasoningbank.errors import BudgetError
 from reasoningbank.findings import Finding
 from reasoningbank.lm import PlainAdapter
-from reasoningbank.lm.repair import repaired
-from reasoningbank.lm.reply import query_in
+from reasoningbank.lm.reply import query_in, repaired
 
 #: Prefixes are named, not written out: a small model copies their lines, or invents them, until
 #: its tokens run out. The client declares those that a query leaves undeclared.
