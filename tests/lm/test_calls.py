@@ -287,7 +287,7 @@ def test_the_work_grows_with_the_length_of_a_reply(part: str) -> None:
 @pytest.mark.parametrize(
     ("query", "whole"),
     [
-        ("SELECT COUNT(?s) AS ?n WHERE { ?s ?p ?o }", "SELECT (COUNT(?s) AS ?n) WHERE { ?s ?p ?o }"),
+        ("SELECT COUNT(?s) AS ?n { ?s ?p ?o }", "SELECT (COUNT(?s) AS ?n) { ?s ?p ?o }"),
         ("SELECT ?c (MAX(?s) AS ?m) AVG(?o) { ?s ?c ?o } GROUP BY ?c",
          "SELECT ?c (MAX(?s) AS ?m) (AVG(?o) AS ?avg) { ?s ?c ?o } GROUP BY ?c"),
         ("SELECT ?s { ?s a ?c } ?s ?p ?o } FILTER(?o > 1) }",
