@@ -129,24 +129,17 @@ class DiskCache:
 
     @contextmanager
     def _using(self) -> Iterator[sqlite3.Connection | None]:
-        """Set a damaged file aside and start anew; a locked or full one is left as it is."""
+        """Give up a damaged file, which is set aside when it is next opened."""
         with self._lock:
-            database = self._database
             try:
-                yield database
+                yield self._database
+            except sqlite3.OperationalError:
+                # A locked or full file may serve the next time.
+                if self._database is not None and self._database.in_transaction:
+                    self._database.execute("ROLLBACK")
             except sqlite3.Error as error:
-                assert database is not None
-                if database.in_transaction:
-                    database.execute("ROLLBACK")
-                damaged = isinstance(error, sqlite3.DatabaseError)
-                if not damaged or isinstance(error, sqlite3.OperationalError):
-                    return
-                database.close()
+                logger.warning("%s: cannot be used as a cache (%s)", self._file, error)
                 self._database = None
-                try:
-                    self._database = _anew(self._file, error)
-                except (OSError, sqlite3.Error) as failure:
-                    logger.warning("%s: cannot be used as a cache (%s)", self._file, failure)
 
     def close(self) -> None:
         """Close the file; later look-ups find nothing."""

@@ -54,30 +54,17 @@ class ReasoningBankError(Exception):
         )
         super().__init__(self.finding.what)
 
-    @property
-    def what(self) -> str:
-        """What happened."""
-        return self.finding.what
+    #: The parts of the finding.
+    what: str
+    where: str
+    hint: str
+    code: str
+    fields: Mapping[str, Any]
 
-    @property
-    def where(self) -> str:
-        """What it happened to."""
-        return self.finding.where
-
-    @property
-    def hint(self) -> str:
-        """What to do next."""
-        return self.finding.hint
-
-    @property
-    def code(self) -> str:
-        """Stable name of the kind of error."""
-        return self.finding.code
-
-    @property
-    def fields(self) -> Mapping[str, Any]:
-        """Facts that code may read."""
-        return self.finding.fields
+    def __getattr__(self, name: str) -> Any:
+        if name == "finding":
+            raise AttributeError(name)
+        return getattr(self.finding, name)
 
     def at(self, where: str) -> Self:
         """Say what the error happened to, and return the error."""

@@ -121,34 +121,22 @@ class RefStore:
         handle = self.ref(ref)
         if dtype is not None and handle.dtype not in dtype.split("|"):
             wanted = dtype.replace("|", "' or '")
-            raise ToolError(
-                f"{handle.key!r} is a handle of '{handle.dtype}', not of '{wanted}'",
-                hint=self._at_hand(dtype),
-                code="wrong-handle",
-                key=handle.key,
-            )
+            what = f"{handle.key!r} is a handle of '{handle.dtype}', not of '{wanted}'"
+            hint = self._at_hand(dtype)
+            raise ToolError(what, hint=hint, code="wrong-handle", key=handle.key)
         with self._lock:
             if handle.key in self._values:
                 return self._values[handle.key]
-        raise ToolError(
-            f"{handle.key!r} was released",
-            hint="ask for it again",
-            code="released-handle",
-            key=handle.key,
-        )
+        what, hint = f"{handle.key!r} was released", "ask for it again"
+        raise ToolError(what, hint=hint, code="released-handle", key=handle.key)
 
     def ref(self, ref: RefLike) -> Ref:
         """Return the stored handle for a handle, its key, or its JSON form."""
         key = ref.get("key", "") if isinstance(ref, Mapping) else getattr(ref, "key", ref)
-        if not isinstance(key, str) or key not in self._refs:
-            shown = repr(key if isinstance(key, str) else ref)[:80]
-            raise ToolError(
-                f"unknown handle {shown}",
-                hint=self._at_hand(),
-                code="unknown-handle",
-                key=shown,
-            )
-        return self._refs[key]
+        if isinstance(key, str) and key in self._refs:
+            return self._refs[key]
+        shown, hint = repr(key if isinstance(key, str) else ref)[:80], self._at_hand()
+        raise ToolError(f"unknown handle {shown}", hint=hint, code="unknown-handle", key=shown)
 
     @property
     def resident_bytes(self) -> int:

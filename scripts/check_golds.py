@@ -121,7 +121,8 @@ def _spread(tasks: Sequence[Task], topics: Sequence[str] | None) -> Iterator[str
         if name.startswith("template-"):
             yield f"{group[0].id} names no group"
         for task in group:
-            for keyword in task.keywords:
+            # What is kept for one split needs no groups for the others.
+            for keyword in () if task.split else task.keywords:
                 groups_of_topic[keyword].add(name)
     for topic in sorted(groups_of_topic) if topics is None else topics:
         if len(groups_of_topic[topic]) < GROUPS_PER_TOPIC:

@@ -45,4 +45,4 @@ __all__ = [
 ]
 
 #: Version of all fixed texts that agents read; part of a run's manifest.
-PROMPT_VERSION = "2"
+PROMPT_VERSION = "3"

@@ -13,7 +13,7 @@ from reasoningbank.corpus import Task
 from reasoningbank.errors import BudgetError
 from reasoningbank.findings import Finding
 from reasoningbank.lm import PlainAdapter
-from reasoningbank.lm.reply import query_in
+from reasoningbank.lm.reply import query_in, repaired
 
 #: Prefixes are named, not written out: a small model copies their lines, or invents them, until
 #: its tokens run out. The client declares those that a query leaves undeclared.
@@ -95,4 +95,5 @@ def written_query(
     signature = dspy.Signature(fields, "\n\n".join(filter(None, (head, episode.context))))
     with asking(episode):
         said = ask_once(signature, {"question": question}, adapter=PlainAdapter(), demos=demos)
-    return query_in(said["sparql"]) if said else None
+    written = query_in(said["sparql"]) if said else None
+    return repaired(written) if written else None

@@ -10,7 +10,7 @@ from reasoningbank.sparql.shape import Prefixes, shape_hash
 from reasoningbank.sparql.tokens import prologue, tokenize
 
 #: Why a trial whose query shape was in the training tasks is wrong: memory showed no item of this
-#: shape; it did and the submitted query has another shape (or is none); or only constants differ.
+#: shape; it did and no query of this shape was submitted; or only constants differ.
 CAUSES = ("template not shown", "form wrong", "slot wrong")
 
 

@@ -502,6 +502,6 @@ def _against_control(
     if alone is None:
         return found
     method = f"not tested: {found.second} ran {len(known)} of these task permutations"
-    nothing = dict.fromkeys(("low", "high", "p", "p_holm"), math.nan)
-    same = {name: getattr(alone, name) for name in ("runs", "seeds", "errors")}
+    nothing: dict[str, Any] = dict.fromkeys(("low", "high", "p", "p_holm"), math.nan)
+    same: dict[str, Any] = {name: getattr(alone, name) for name in ("runs", "seeds", "errors")}
     return replace(found, **nothing, **same, detectable=None, method=method)

@@ -181,7 +181,8 @@ def _run(source: Path, pack_name: str) -> list[ArmRows]:
     return [
         ArmRows(
             name,
-            *(str(arms.get(name, {}).get(key, "")) for key in ("agent", "lm")),
+            str(arms.get(name, {}).get("agent", "")),
+            str(arms.get(name, {}).get("lm", "")),
             pack.key,
             tuple(own),
             left_out[name],

@@ -289,7 +289,7 @@ def _chosen(
     complexity: Sequence[str] | None,
     form: Sequence[str] | None,
     group: Sequence[str] | None,
-) -> tuple[Corpus, Mapping[str, str], list[Task]]:
+) -> tuple[Corpus, Mapping[str, str], Sequence[Task]]:
     """Return a corpus, the split of each task, and the tasks that pass the filters."""
     corpus = load_corpus(pack)
     parts = corpus.split().by_id()

@@ -199,7 +199,7 @@ def task_id(raw: RawExample, file: str) -> str:
     return re.sub(r"[^\w.\-]+", "_", local_name(raw.resource)) or PurePosixPath(file).stem
 
 
-class Draft:
+class TaskDraft:
     """Turns an example into a task; oddities go to `findings`."""
 
     def __init__(self, raw: RawExample, file: str, findings: list[Finding]) -> None:

@@ -10,6 +10,7 @@ import hashlib
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import pairwise
@@ -17,7 +18,7 @@ from typing import Literal
 
 from reasoningbank.cache import DiskCache
 from reasoningbank.errors import QueryError
-from reasoningbank.sparql.query import parse_algebra
+from reasoningbank.sparql.query import MOST_TOKENS, parse_algebra
 from reasoningbank.sparql.shape import group_id
 from reasoningbank.sparql.tokens import Token, closing, tokenize
 from reasoningbank.sparql.tree import Group, QueryTree, TriplePattern, read_query
@@ -130,11 +131,14 @@ def query_template(query: str) -> str:
     kept = cache.get([key]).get(key)
     if kept is not None:
         return kept.decode()
-    try:
-        found = group_id(parse_algebra(query).algebra)
-    # rdflib raises pyparsing errors, plain Exception, AttributeError or RecursionError.
-    except Exception:
-        words = (t.kind if t.kind in ("string", "number") else t.text for t in tokenize(query))
+    found = ""
+    words = [t.kind if t.kind in ("string", "number") else t.text for t in tokenize(query)]
+    # rdflib raises pyparsing errors, plain Exception, AttributeError or RecursionError, and takes
+    # time by the square of a long list.
+    with suppress(Exception):
+        if len(words) <= MOST_TOKENS:
+            found = group_id(parse_algebra(query).algebra)
+    if not found:
         found = "text-" + hashlib.sha256(" ".join(words).encode()).hexdigest()[:12]
     cache.put({key: found.encode()})
     return found

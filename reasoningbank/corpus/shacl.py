@@ -16,8 +16,8 @@ from pathlib import Path, PurePosixPath
 
 from reasoningbank.corpus.examples import (
     SCHEMA,
-    Draft,
     ExampleFile,
+    TaskDraft,
     canonical_targets,
     read_example_file,
 )
@@ -90,7 +90,7 @@ def load_corpus(path: str | Path | Pack, *, language: str = "en") -> Corpus:
     )
     prefixes_for = _prefixes_by_folder(files, pack.prefixes)
     drafts = (
-        Draft(raw, file.path, findings).task(pack, targets, prefixes_for(file.path), language)
+        TaskDraft(raw, file.path, findings).task(pack, targets, prefixes_for(file.path), language)
         for file in files
         for raw in file.examples
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import time
 import warnings
@@ -406,9 +407,12 @@ def _gold_findings(
 def _names_of(iris: Iterable[URIRef], client: SPARQLClient) -> dict[URIRef, list[str]]:
     """Return the literals of IRIs in the data: labels, symbols, codes."""
     found: dict[URIRef, list[str]] = defaultdict(list)
-    wanted = [resource for resource in dict.fromkeys(iris) if _is_absolute(resource)]
+    wanted = []
+    for wanted_iri in dict.fromkeys(iris):
+        with contextlib.suppress(QueryError):  # of an IRI that is not absolute
+            wanted.append(iri(str(wanted_iri)))
     for start in range(0, len(wanted), _IRIS_PER_QUERY):
-        listed = " ".join(iri(str(one)) for one in wanted[start : start + _IRIS_PER_QUERY])
+        listed = " ".join(wanted[start : start + _IRIS_PER_QUERY])
         query = f"SELECT ?iri ?name {{ VALUES ?iri {{ {listed} }} ?iri ?p ?name "
         try:
             result = client.query(query + "FILTER(isLiteral(?name)) }")
@@ -420,11 +424,3 @@ def _names_of(iris: Iterable[URIRef], client: SPARQLClient) -> dict[URIRef, list
                 if isinstance(resource, ox.NamedNode) and isinstance(name, ox.Literal):
                     found[URIRef(resource.value)].append(name.value)
     return found
-
-
-def _is_absolute(resource: URIRef) -> bool:
-    try:
-        iri(str(resource))
-    except QueryError:
-        return False
-    return True

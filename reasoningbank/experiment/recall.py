@@ -266,10 +266,10 @@ class Recalls:
     def _retrieved(
         self, job: Job, memory: RetrievedMemory, bank: MemoryBank, leakage: LeakageFilter
     ) -> Retrieval:
-        question, linking = job.task.query, job.arm.entity_linking
+        question = job.task.query
         shown: dict[str, Any] = {
             "examples": takes_examples(job.arm.agent),
-            "link": self._linker.annotated if linking else None,
+            "linker": self._linker if job.arm.entity_linking else None,
         }
         found = retrieve(
             bank,
@@ -280,7 +280,6 @@ class Recalls:
             kinds=_kinds(memory),
             scope=self._scope,
             **shown,
-            entity_classes=self._linker.kinds if linking else None,
         )
         turns: tuple[ShownDemonstration, ...] = ()
         if memory.demonstrations:

@@ -94,11 +94,12 @@ def sample(
             spoiled = replace(made, status="error", findings=(error.finding,))
             return Sampled(Rollout(number, spoiled), tuple(done))
         done.append(Rollout(number, made, answer, failure))
-        if sequential and _repeats(done) and _has_rows(done[-1]):
+        settled = settings.kind == "retry" or (sequential and _repeats(done))
+        if settled and _has_rows(done[-1]):
             break
     voted = _voted(done)
     # The most frequent result, the first of those; or the last one with rows.
-    best = max(voted, key=_rank if sequential else _vote)
+    best = max(voted, key=_vote if settings.kind == "parallel" else _rank)
     return Sampled(best, tuple(one for one in voted if one is not best))
 
 

@@ -304,7 +304,9 @@ class SamplingSettings(Strict):
 
     Attributes:
         kind: `parallel`: independent attempts, of which the most frequent result is submitted;
-            `sequential`: each attempt sees the last query and its result.
+            `sequential`: each attempt sees the last query and its result; `retry`: another
+            attempt is made only while none has rows, first with each few-shot example alone,
+            the nearest first.
         k: Number of attempts; with `match_tokens_of` the maximum.
         match_tokens_of: Makes the arm a token-matched control: parallel attempts are made until
             they spent at least the tokens that this other arm spent on the same task, unless `k`
@@ -313,7 +315,7 @@ class SamplingSettings(Strict):
         temperature: Of every attempt but the first, which has the arm's. None for the arm's.
     """
 
-    kind: Literal["parallel", "sequential"] = "parallel"
+    kind: Literal["parallel", "sequential", "retry"] = "parallel"
     k: int = Field(default=3, ge=1, le=64)
     match_tokens_of: str = ""
     phase: Literal["both", "stream", "evaluation"] = "both"

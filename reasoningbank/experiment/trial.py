@@ -19,6 +19,7 @@ from reasoningbank.agents import (
     Attempt,
     Budget,
     Episode,
+    FewShotExample,
     Meter,
     failure_of,
     make_agent,
@@ -205,7 +206,7 @@ class Trial:
                 context=recall.context,
                 pack=context.pack,
                 hidden=hidden,
-                examples=recall.examples,
+                examples=self._alone(number) or recall.examples,
                 demonstrations=(
                     *(context.demonstrations if arm.demonstrations else ()),
                     *recall.demonstrations,
@@ -253,6 +254,12 @@ class Trial:
         # An arm with memory as tools need not name these among its tools.
         return tools | (dict(self.recall.tools(recorder)) if self.recall.tools else {})
 
+    def _alone(self, number: int) -> tuple[FewShotExample, ...]:
+        """Return the few-shot example that a retry sees alone; none for other attempts."""
+        sampling, shown = self.arm.sampling, self.recall.examples
+        retries = sampling is not None and sampling.kind == "retry" and len(shown) > 1
+        return shown[number - 1 : number] if retries and number else ()
+
     def _temperature(self, number: int, requested: float | None) -> float:
         """Return the temperature of an attempt."""
         arm = self.arm
@@ -262,7 +269,8 @@ class Trial:
         if requested is not None:
             # Raised where an attempt repeats itself; not every model accepts one.
             return requested if takes_temperature(asked_as(arm.lm)) else arm.temperature
-        own = arm.sampling.temperature if number and arm.sampling else None
+        warm = number and arm.sampling and not self._alone(number)
+        own = arm.sampling.temperature if warm and arm.sampling else None
         return arm.temperature if own is None else own
 
     def _sample(self, settings: SamplingSettings, seen: Task) -> Sampled:

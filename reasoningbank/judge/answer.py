@@ -48,7 +48,7 @@ class Answer:
     Attributes:
         form: `table` for SELECT, `graph` for CONSTRUCT and DESCRIBE, `boolean` for ASK.
         table: String columns that hold terms as SPARQL TSV writes them, null where unbound;
-            three columns for a graph, none for a boolean.
+            three columns for a graph, one for a boolean.
         n_rows: Rows or triples; 1 for a boolean. A table without columns can have rows.
         value: The answer of an ASK.
         truncated: Whether there was more than a cap allowed.
@@ -68,8 +68,6 @@ class Answer:
     @property
     def is_empty(self) -> bool:
         """Whether it has no row, or no bound cell. The answer of an ASK is never empty."""
-        if self.form == "boolean":
-            return False
         columns = self.table.columns
         return self.n_rows == 0 or all(column.null_count == self.n_rows for column in columns)
 
@@ -90,7 +88,7 @@ class Answer:
     @classmethod
     def of_boolean(cls, value: bool) -> Answer:
         """Make the answer of an ASK."""
-        return cls("boolean", pa.table({}), 1, value=value)
+        return cls("boolean", pa.table({"boolean": [str(value).lower()]}), 1, value=value)
 
 
 def answer_of(result: TableResult | GraphResult | BooleanResult) -> Answer:

@@ -201,7 +201,7 @@ def contrast(
             findings = [_BLANKS]
         compared = _scored(right, size, theirs.n_rows, findings, accepted=not findings)
     elif gold.value is predicted.value:
-        mapping = ()
+        mapping = (0,)
         compared = _scored(1, 1, 1, accepted=True)
     else:
         what = f"the right answer is {str(gold.value).lower()}"

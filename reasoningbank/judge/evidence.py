@@ -90,8 +90,6 @@ def sample_of(
 
     They depend on nothing but the answer. `names` holds the names given to blank nodes so far.
     """
-    if answer.form == "boolean":
-        return AnswerSample(("boolean",), ((str(answer.value).lower(),),), 1)
     table, n = answer.table, answer.n_rows
     if not bag and table.num_columns:
         # Without threads the rows stay in the order in which each came first.
@@ -156,7 +154,7 @@ class _Side:
 
     def first(self, positions: Ints, most: int, ordered: bool) -> Ints:
         """Return at most `most` of the positions: the first as they came, or when sorted."""
-        if ordered or self._answer.form == "boolean":
+        if ordered:
             return positions[:most]
         places = _first_rows(self._answer.table, self._places[positions], most)
         # The counted rows are in the order of the answer.
@@ -164,15 +162,11 @@ class _Side:
 
     def sample(self, positions: Ints, n: int, ordered: bool) -> AnswerSample:
         """Return a few of the rows at these positions."""
-        if self._answer.form == "boolean":
-            return sample_of(self._answer)
         chosen = self.first(positions, min(MAX_ROWS, n), ordered)
         return AnswerSample(self._answer.variables, self.rows(chosen), n)
 
     def rows(self, positions: Ints) -> tuple[Row, ...]:
         """Return the rows at these positions."""
-        if self._answer.form == "boolean":
-            return sample_of(self._answer).rows * len(positions)
         return _shown_rows(self._answer.table, self._places[positions], self._names)
 
 

@@ -218,6 +218,8 @@ def _load(path: Path) -> Gold | None:
             return None
         window = TypeAdapter(Window).validate_python(facts["window"])
         answer = Answer(facts["form"], table, facts["n_rows"], facts["value"])
+        if answer.form == "boolean":  # earlier versions kept no column
+            answer = Answer.of_boolean(answer.value)
         note = facts["note"]
         if isinstance(note, dict):
             return Gold(answer, window, Finding.from_json(note))

@@ -1,9 +1,9 @@
-"""Extracting a query or JSON from a model's reply."""
+"""Extracting a query or JSON from a model's reply, and repairing the form of a query."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -107,26 +107,26 @@ def _candidates(text: str) -> Iterator[tuple[bool, bool, str]]:
             continue
         looked += 1
         whole = text[begin:].rstrip()
-        if looked == 1 and _parses(whole):
+        if looked == 1 and is_query(whole):
             yield True, sure, whole
             return
         end = _end(whole)
         if end is not None:
             query = whole[:end]
-            parses = _parses(query)
+            parses = is_query(query)
             yield parses, sure, query
             # A subquery is no candidate of its own; a query inside a sentence is.
             at = begin + end if parses or sure else at
             continue
         line = whole.partition("\n")[0].rstrip(" \t\r.`")
-        if _parses(line):
+        if is_query(line):
             yield True, sure, line
         elif not open_ended and start["line"] is not None and _OPEN.match(whole):
             open_ended = True
             yield False, sure, whole
 
 
-def _parses(query: str) -> bool:
+def is_query(query: str) -> bool:
     """Return whether a text is a query or an update, with any prefixes."""
     if len(query) > _MOST_CHARS:
         return False
@@ -217,3 +217,89 @@ def _closed_again(tokens: Sequence[Token], at: int) -> int:
         if depth < lowest:
             lowest, found = depth, place + 1
     return found
+
+
+# -- repair -------------------------------------------------------------------------------
+
+_AGGREGATES = ("COUNT", "SUM", "MIN", "MAX", "AVG", "SAMPLE", "GROUP_CONCAT")
+_MODIFIERS = ("GROUP", "HAVING", "ORDER", "LIMIT", "OFFSET")
+_GOES_ON = ("FILTER", "OPTIONAL", "BIND", "MINUS", "VALUES")
+
+_Edits = Iterator[Edit]
+
+
+def repaired(query: str) -> str:
+    """Return a query with the repairs that make it parse; as it is if it parses, or none do.
+
+    Examples:
+        >>> repaired("SELECT count(*) WHERE { ?s ?p ?o }")
+        'SELECT (count(*) AS ?count) WHERE { ?s ?p ?o }'
+        >>> repaired("SELECT ?s WHERE { ?s a ?c } ?s ?p ?o ORDER BY ?s DESC }")
+        'SELECT ?s WHERE { ?s a ?c . ?s ?p ?o } ORDER BY DESC(?s) '
+    """
+    text = query
+    for repair in () if is_query(query) else _REPAIRS:
+        edits = list(repair(tokenize(text)))
+        if edits:
+            text = apply_edits(text, edits)
+            if is_query(text):
+                return text
+    return query
+
+
+def _name_aggregates(tokens: Sequence[Token]) -> _Edits:
+    """``SELECT COUNT(?x)`` and ``SELECT COUNT(?x) AS ?n`` become ``SELECT (COUNT(?x) AS ?n)``."""
+    at = next((n + 1 for n, token in enumerate(tokens) if token.is_word("SELECT")), len(tokens))
+    while at < len(tokens) and tokens[at].text != "{" and not tokens[at].is_word("WHERE", "FROM"):
+        token, then = tokens[at], tokens[min(at + 1, len(tokens) - 1)]
+        at += 1
+        if token.text == "(":
+            at = closing(tokens, at - 1)
+        elif token.is_word(*_AGGREGATES) and then.text == "(":
+            at = closing(tokens, at)
+            named = [t.is_word("AS") or t.kind == "variable" for t in tokens[at : at + 2]]
+            yield Edit(token.start, token.start, "(")
+            if named == [True, True]:
+                at += 2
+            name = "" if named == [True, True] else f" AS ?{token.text.lower()}"
+            yield Edit(tokens[at - 1].end, tokens[at - 1].end, f"{name})")
+
+
+def _order_outside(tokens: Sequence[Token]) -> _Edits:
+    """Solution modifiers before the last brace move behind it."""
+    last = max((n for n, token in enumerate(tokens) if token.text == "}"), default=-1)
+    depth = 0
+    for token in tokens[: max(last, 0)]:
+        depth += (token.text == "{") - (token.text == "}")
+        if depth == 1 and token.is_word(*_MODIFIERS):
+            yield Edit(token.start, token.start, "} ")
+            yield Edit(tokens[last].start, tokens[last].end, "")
+            return
+
+
+def _order_direction(tokens: Sequence[Token]) -> _Edits:
+    """``ORDER BY ?x DESC`` becomes ``ORDER BY DESC(?x)``."""
+    for before, token in pairwise(tokens):
+        if token.is_word("ASC", "DESC") and before.kind == "variable":
+            yield Edit(before.start, token.end, f"{token.text.upper()}({before.text})")
+
+
+def _one_group(tokens: Sequence[Token]) -> _Edits:
+    """Patterns after a group that was closed too early belong to it."""
+    last = max((n for n, token in enumerate(tokens) if token.text == "}"), default=-1)
+    depth = 0
+    for at, token in enumerate(tokens[: max(last, 0)]):
+        depth += (token.text == "{") - (token.text == "}")
+        if token.text == "}" and depth == 0:
+            then = tokens[at + 1]
+            if then.kind in ("variable", "name", "iri") or then.is_word(*_GOES_ON):
+                yield Edit(token.start, token.end, ".")
+                depth = 1
+
+
+_REPAIRS: tuple[Callable[[Sequence[Token]], _Edits], ...] = (
+    _name_aggregates,
+    _one_group,
+    _order_outside,
+    _order_direction,
+)

@@ -26,7 +26,7 @@ from reasoningbank.memory.grounding import Grounding
 from reasoningbank.memory.item import ItemSource, Scope
 from reasoningbank.memory.pitfalls import failure_drafts
 from reasoningbank.memory.skeleton import shortened
-from reasoningbank.memory.success import contrast_draft, success_draft, terms_in, title_of
+from reasoningbank.memory.success import Lesson, contrast_draft, success_draft, terms_in, title_of
 from reasoningbank.schema import Schema
 from reasoningbank.sparql import EndpointConfig, Result
 from reasoningbank.trajectory import Usage
@@ -105,11 +105,13 @@ class Distiller:
         of = Experience(task.id, task.group, task.corpus, task.query, gold, True, "", ran=True)
         try:
             query = shortened(gold, self._facts.namespaces)
+            lesson = Lesson(of, self._facts)
         except QueryError as error:
             return self._checked([of.uncertain("gold", error.code, error.what)])
         example = Draft(
             title=title_of(query),
-            description="",
+            # Only the query has slots, so their names stand alone.
+            description=re.sub(r"<<(\w+)>>", r"\1", lesson.description),
             content="",
             src="gold",
             experience=of,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -11,6 +11,7 @@ from reasoningbank.agents import FewShotExample
 from reasoningbank.findings import Finding
 from reasoningbank.lm.tokens import count_tokens
 from reasoningbank.memory.item import ItemSource, MemoryItem
+from reasoningbank.sparql import EntityLinker
 
 #: Sources that share a part of the budget: what worked, what to avoid, what was given.
 FAMILIES: Mapping[ItemSource, str] = {
@@ -55,15 +56,15 @@ class FoundItem:
         score: float,
         *,
         examples: bool = False,
-        link: Callable[[str], str] | None = None,
+        linker: EntityLinker | None = None,
     ) -> FoundItem:
         """Return an item as it is shown, as a few-shot example if it has one and that is wanted."""
         example = example_of(item) if examples else None
         if example is None:
             text = item_text(item)
             return cls(item, score, text, count_tokens(text))
-        if link is not None:
-            example = replace(example, question=link(example.question))
+        if linker is not None:
+            example = replace(example, question=linker.annotated(example.question))
         text = f"Question: {example.question}\nQuery:\n{example.query}"
         return cls(item, score, text, count_tokens(text), example)
 
@@ -84,10 +85,11 @@ def example_of(item: MemoryItem) -> FewShotExample | None:
 def item_text(item: MemoryItem) -> str:
     """Return an item as a prompt shows it: kind and title, when it applies, what to do, pattern."""
     title = item.title.strip()
-    # A description is the question with its constants abstracted.
-    question = "" if item.description else item.question
+    # A description is the question with its constants abstracted; an example has its own.
+    when = "" if item.src == "gold" and item.question else item.description
+    question = "" if when else item.question
     parts = {title: f"{_HEADS[item.src]}: {title}"}
-    for head, text in (("When: ", item.description), ("Question: ", question), ("", item.content)):
+    for head, text in (("When: ", when), ("Question: ", question), ("", item.content)):
         parts.setdefault(text.strip(), head + text.strip())
     lines = [line for text, line in parts.items() if text]
     pattern = item.pattern.strip()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -20,6 +20,7 @@ from reasoningbank.sparql.tree import Form, outline
 
 if TYPE_CHECKING:
     from reasoningbank.memory.demonstrations import ShownDemonstration
+    from reasoningbank.sparql import EntityLinker
 
 
 #: Candidates to rank: at least so many, and so many times the items wanted.
@@ -117,8 +118,7 @@ def retrieve(
     scope: Scope = Scope(),  # noqa: B008
     ranking: Ranking = Ranking(),
     examples: bool = False,
-    link: Callable[[str], str] | None = None,
-    entity_classes: Callable[[str], frozenset[str]] | None = None,
+    linker: EntityLinker | None = None,
 ) -> Retrieval:
     """Return the items that a question is shown.
 
@@ -134,11 +134,11 @@ def retrieve(
         kinds: Sources to take items from; None for all.
         scope: The pack and endpoint of the trial.
         examples: Whether items with a question and a query are shown as few-shot examples.
-        link: Adds linked entities to a question, also in examples.
-        entity_classes: Returns the classes of the entities that a question names; None leaves
-            them out of the ranking.
+        linker: Finds the entities that a question names. Items are then searched for by the
+            question with the classes of its entities in place of their names, ranked by these
+            classes, and shown as few-shot examples with their entities linked.
     """
-    text = without_identifiers(question)
+    text = without_identifiers(question if linker is None else linker.generalized(question))
     form: Form = next((f for f, sign in _ASKS_FOR.items() if sign.search(question)), "SELECT")
     allowed: list[tuple[MemoryItem, float]] = []
     filtered_out: list[tuple[str, Finding]] = []
@@ -147,14 +147,14 @@ def retrieve(
         matches, findings = _matching(bank, text, k, leakage, kinds, with_example)
         allowed += matches
         filtered_out += findings
-    if entity_classes is not None:
-        wanted = entity_classes(question)
+    if linker is not None:
+        wanted = linker.kinds(question)
         allowed = [
-            (item, score + ranking.entities * _overlap(wanted, entity_classes(item.question)))
+            (item, score + ranking.entities * _overlap(wanted, linker.kinds(item.question)))
             for item, score in allowed
         ]
     ranked = _ranked(allowed, form, scope, ranking)
-    candidates = [FoundItem.of(i, score, examples=examples, link=link) for i, score in ranked]
+    candidates = [FoundItem.of(i, score, examples=examples, linker=linker) for i, score in ranked]
     packed = (pack_examples if examples else pack)(candidates, items=k, tokens=tokens)
     used = sum(found.tokens for found in packed.chosen)
     return Retrieval(question, packed.chosen, tuple(filtered_out), used, packed.skipped)
@@ -171,7 +171,7 @@ def retrieve_random(
     kinds: frozenset[ItemSource] | None = None,
     examples: bool = False,
     example_tokens: int | None = None,
-    link: Callable[[str], str] | None = None,
+    linker: EntityLinker | None = None,
 ) -> Retrieval:
     """Return random items, as a control with as many tokens as a search returns.
 
@@ -187,7 +187,7 @@ def retrieve_random(
         example_tokens: The part of `tokens` for few-shot examples; the rest is for other items.
             None draws both alike.
 
-    `leakage`, `kinds`, `examples` and `link` are as in `retrieve`.
+    `leakage`, `kinds`, `examples` and `linker` are as in `retrieve`.
     """
     pool = [item for item in bank.items() if kinds is None or item.src in kinds]
     pool.sort(key=lambda item: (shuffle_key(seed, f"{leakage.task} {item.id}"), item.id))
@@ -200,9 +200,9 @@ def retrieve_random(
         kind = example_tokens is not None and one.example is not None
         if one.tokens > left[kind] or len(drawn) == k:
             continue
-        if link is not None:
+        if linker is not None:
             # Linking makes it longer and asks the endpoint, so link only what may fit.
-            one = FoundItem.of(item, 0.0, examples=examples, link=link)
+            one = FoundItem.of(item, 0.0, examples=examples, linker=linker)
             if one.tokens > left[kind]:
                 continue
         finding = leakage.finding(item)

@@ -19,17 +19,20 @@ from reasoningbank.errors import QueryError
 from reasoningbank.sparql.client import SPARQLClient
 from reasoningbank.sparql.endpoint import EndpointConfig
 from reasoningbank.sparql.results import TableResult
-from reasoningbank.sparql.terms import Term, written
+from reasoningbank.sparql.terms import STANDARD_PREFIXES, Term, written
 
 logger = logging.getLogger(__name__)
 
 #: Most words of a name, candidates looked up, and mentions returned.
-MOST_WORDS = 6
-MOST_CANDIDATES = 400
+MOST_WORDS = 10
+MOST_CANDIDATES = 800
 MOST_MENTIONS = 5
 #: A name of more resources than this is an ordinary word.
 MOST_MEANT = 3
 
+_OF_SCHEMAS = tuple(STANDARD_PREFIXES[name] for name in ("rdf", "rdfs", "owl"))
+_LAST_PART = re.compile(r"[/#:]")
+_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|_+")
 _TOKEN = re.compile(r"[^\s\"“”„«»‘’?!;,()]+")
 #: Properties that name things, by their own names.
 _NAMING = re.compile(r"(?i)(?:label|name|symbol|title)$")
@@ -104,6 +107,15 @@ class EntityLinker:
             end = _place(mention.words, question).stop
             end += len(_CLOSING.match(question, end)[0])  # type: ignore[index]
             question = f"{question[:end]} ({mention.name}){question[end:]}"
+        return question
+
+    def generalized(self, question: str) -> str:
+        """Return a question with the classes of its resources in place of their names."""
+        for mention in reversed(self.mentions(question)):
+            at = _place(mention.words, question)
+            kinds = [kind for kind in mention.classes if not kind.startswith(_OF_SCHEMAS)]
+            kind = _CAMEL.sub(" ", _LAST_PART.split(kinds[0])[-1]).lower() if kinds else "resource"
+            question = f"{question[: at.start]}{kind}{question[at.stop :]}"
         return question
 
     def _found(self, question: str) -> tuple[tuple[EntityMention, ...], bool]:

@@ -62,24 +62,22 @@ def describe(profile: EndpointProfile, uri: str, limit: int) -> About:
     except QueryError as error:
         notes = (*notes, f"what points to it is not shown: {brief(error)}")
     room = max(0, limit - len(outgoing) - len(incoming))
-    several = [one for one in outgoing if one.count > 1] if room else []
-    branches = " UNION ".join(
-        f"{{ SELECT ({name} AS ?p) ?o WHERE {{ {pattern} }} LIMIT {min(room, one.count) + 1} }}"
-        for one in several
-        for name in [iri(str(getattr(one.property, "value", "")))]
-        for pattern in [profile.within(f"{iri(uri)} {name} ?o")]
-    )
-    found: dict[Term | None, dict[Term, None]] = {}
-    if branches:
-        with contextlib.suppress(QueryError):
-            for name, value in ask(f"SELECT ?p ?o WHERE {{ {branches} }}").rows():
-                if value is not None:
-                    found.setdefault(name, {})[value] = None
+    rows: list[tuple[Term | None, ...]] = []
+    # Of a property whose IRI has characters that IRIs forbid, one value is enough.
+    with contextlib.suppress(QueryError):
+        several = [iri(str(one.property)[1:-1]) for one in outgoing if one.count > 1 and room]
+        branches = " UNION ".join(
+            f"{{ SELECT ({p} AS ?p) ?o WHERE {{ {profile.within(f'{iri(uri)} {p} ?o')} }} "
+            f"LIMIT {room + 1} }}"
+            for p in several
+        )
+        rows = ask(f"SELECT ?p ?o WHERE {{ {branches} }}").rows() if branches else []
     whole = []
     for one in outgoing:
-        values = tuple(dict.fromkeys((*one.values, *found.get(one.property, ()))))[: room + 1]
-        room -= len(values) - 1
-        whole.append(replace(one, values=values))
+        others = [value for p, value in rows if p == one.property and value is not None]
+        shown = tuple(dict.fromkeys((*one.values, *others)))[: room + 1]
+        room -= len(shown) - 1
+        whole.append(replace(one, values=shown))
     return About((*whole, *incoming), notes)
 
 

@@ -49,7 +49,7 @@ RETRIES = 1
 #: Characters of a name, a question or a note; and the most, in items and characters, of the
 #: prefixes, graphs and spellings of one endpoint.
 MOST_TEXT = 300
-MOST_PREFIXES, MOST_GRAPHS, MOST_SPELLINGS = (40, 1_500), (20, 2_400), (10, 600)
+MOST_PREFIXES, MOST_GRAPHS, MOST_SPELLINGS = (40, 1_500), (20, 1_800), (10, 600)
 
 _SHORT = {
     "formats": "http://www.w3.org/ns/formats/",

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple
@@ -302,12 +303,9 @@ class LabelSearch:
 
         def count() -> dict[str, int]:
             names = self.profile.config.label_properties
-            counts = dict.fromkeys(names, 0)
-            query = _union(names, branch, "?property ?n")
-            for name, n in self._ask(query).rows() if names else ():
-                if isinstance(name, NamedNode) and isinstance(n, Literal):
-                    counts[name.value] = int(n.value)
-            return counts
+            rows = self._ask(_union(names, branch, "?property ?n")).rows() if names else []
+            counts = {getattr(name, "value", ""): getattr(n, "value", 0) for name, n in rows}
+            return {name: int(counts.get(name, 0)) for name in names}
 
         return self.profile.once(f"labels: {most}", count)
 
@@ -328,24 +326,17 @@ class LabelSearch:
 
     def _examine(self) -> _Examined:
         def look() -> _Examined:
-            names = self.names
-            tags = dict.fromkeys(_USUAL, 0)
-            best = ("", "")
-            if not names:
-                return _Examined()
-            query = _union(
-                names, lambda name: self._some(name, "?label", EXAMINED), "?property ?label"
-            )
-            for name, label in self._ask(query).rows():
-                if not isinstance(label, Literal) or not isinstance(name, NamedNode):
-                    continue
-                tag = label.language or ""
-                tags[tag] = tags.get(tag, 0) + 1
-                ascii_words = (word for word in words_of(label.value) if word.isascii())
-                longest = max(ascii_words, key=len, default="")
-                if len(longest) > len(best[1]):
-                    best = (name.value, longest)
-            return _Examined(tuple(sorted(tags, key=lambda tag: (-tags[tag], tag))), *best)
+            some = lambda name: self._some(name, "?uri ?label", EXAMINED)  # noqa: E731
+            found = self._matches(some, limit="") if self.names else []
+            labels = [(m.label, m.property) for m in found if isinstance(m.label, Literal)]
+            tags = Counter(label.language or "" for label, _ in labels)
+            word, name = "", ""
+            for label, property_ in labels:
+                longest = max(filter(str.isascii, words_of(label.value)), key=len, default="")
+                if len(longest) > len(word):
+                    word, name = longest, str(getattr(property_, "value", ""))
+            every = dict.fromkeys((*(tag for tag, _ in tags.most_common()), *_USUAL))
+            return _Examined(tuple(every), name, word)
 
         return self.profile.once("examined", look)
 

@@ -201,8 +201,13 @@ def page(
 # -- what is behind a handle of a query -------------------------------------------------------
 
 
-def show_stats(ref: Ref, result: Result, notes: Iterable[str], *, most: int) -> dict[str, Any]:
-    """Return the rows, size and columns of a handle, and whether it was cut."""
+def show_stats(
+    ref: Ref, result: Result, notes: Iterable[str], *, most: int | None
+) -> dict[str, Any]:
+    """Return the rows, size and columns of a handle, and whether it was cut.
+
+    `most` is what a higher limit may give; None where none gives more.
+    """
     stats: dict[str, Any] = {"source": ref.source, "rows": ref.rows, "sz": ref.sz}
     if isinstance(result, BooleanResult):
         return noted(stats | {"boolean": result.value, "truncated": False}, notes)
@@ -220,7 +225,7 @@ def show_rows(
     end: int,
     notes: Sequence[str],
     *,
-    most: int,
+    most: int | None,
     namespaces: Mapping[str, str],
     whole: bool = False,
 ) -> Rows:
@@ -262,8 +267,8 @@ def show_rows(
     )
 
 
-def _more(result: TableResult | GraphResult, most: int) -> str:
-    if not result.truncated:
+def _more(result: TableResult | GraphResult, most: int | None) -> str:
+    if not result.truncated or most is None:
         return ""
     if result.n_rows < most:
         return f"the endpoint has more rows: sparql_query(query, limit={most}) gives up to {most:,}"

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable
+import functools
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -66,26 +67,28 @@ NO_ROWS = (
     "no rows: a class, property or value of the query is not in the data; look them up with "
     "sparql_sample(class), sparql_describe(resource) or sparql_find(name)"
 )
+TOO_LARGE = "more rows would be too large for one answer: SELECT fewer columns, or page with OFFSET"
 #: How to get what no limit gives.
 PAGING = "ask more narrowly, or use sparql_query with LIMIT and OFFSET"
 #: Characters of a text to search for, of an IRI in a note, and of the example of a class.
 MOST_PATTERN, MOST_IRI_CHARS, EXAMPLE_CHARS = 300, 200, 2_000
 #: Characters of the prefixes, the label properties and one name in `endpoint_info`.
 MOST_PREFIX_CHARS, MOST_LABEL_CHARS, MOST_NAME_CHARS = 2_500, 700, 200
-#: What agents see of each tool, in the order in which they need them.
-TOOL_NAMES = (
+#: The tools that an arm's agent gets unless the arm names others. In the trials of `rlm` and
+#: `react` recorded until 0.1.0, no agent called any other tool.
+DEFAULT_TOOLS = (
     "sparql_query",
     "sparql_peek",
     "sparql_slice",
-    "sparql_stats",
     "sparql_find",
     "sparql_describe",
     "sparql_classes",
     "sparql_properties",
     "sparql_sample",
     "sparql_count",
-    "endpoint_info",
 )
+#: What agents see of each tool, in the order in which they need them.
+TOOL_NAMES = (*DEFAULT_TOOLS, "sparql_stats", "endpoint_info")
 #: What a tool reports: errors of the query, of the endpoint, and of a schema that was given.
 _FAILURES = (QueryError, EndpointError, UsageError)
 
@@ -97,6 +100,7 @@ class _Asked:
     """The query behind a handle, what was changed of it, and what is wrong with it, once known."""
 
     prepared: PreparedQuery
+    limit: int
     note: str = ""
     findings: tuple[str, ...] | None = None
 
@@ -155,13 +159,13 @@ class SPARQLTools:
         size = len(str(result.value)) if isinstance(result, BooleanResult) else result.chars
         kept = self.store.put(result, dtype=dtype, rows=result.n_rows, sz=size, source=self._source)
         # Beside the result and not around it, so that the store can spill the result's table.
-        self._asked[kept.key] = _Asked(prepared, note)
+        self._asked[kept.key] = _Asked(prepared, limit, note)
         return Handle(kept)
 
     def sparql_stats(self, ref: RefLike) -> dict[str, Any]:
         """Return the number of rows and the columns of a handle."""
         handle, result, notes = self._look(ref)
-        return show_stats(handle, result, notes, most=self.config.max_rows)
+        return show_stats(handle, result, notes, most=self._most(notes))
 
     def sparql_peek(self, ref: RefLike, n: int = 5, full: bool = False) -> Rows:
         """Return the first n rows of a handle (at most 20); full=True gives uncut terms."""
@@ -222,7 +226,7 @@ class SPARQLTools:
             what = "the pattern is empty, not text, or too long"
             raise ToolError(what, hint="give a part of a name", code="bad-pattern")
         found = self._try(lambda: labels.find(self.profile, text, limit))
-        items = [
+        items: list[dict[str, Any]] = [
             {name.strip("_"): self._show(term) for name, term in one._asdict().items() if term}
             | ({} if one.class_ or one.label else self._kind(one.uri))
             for one in found.value
@@ -243,7 +247,9 @@ class SPARQLTools:
         notes = [note, *first.notes] if items else self._no_class(iri)
         example = fit(self._about(first)[: CAPS["sparql_describe"].default], EXAMPLE_CHARS)
         rest = {"class": self._show(NamedNode(iri)), "example": example}
-        return self._listing("sparql_sample", "instances", items, n, notes, **rest)
+        found = self._listing("sparql_sample", "instances", items, n, notes, **rest)
+        example = found.pop("example")
+        return {**found, "example": example}
 
     def sparql_count(self, query: str) -> dict[str, Any]:
         """Run a query such as SELECT (COUNT(*) AS ?n) WHERE {...} and return the number."""
@@ -304,15 +310,6 @@ class SPARQLTools:
             hint = "; ".join(filter(None, (self._near(text), error.hint)))
             raise _tool_error(error, hint, cut(error.what, MOST_IRI_CHARS)) from error
 
-    def _near(self, name: str) -> str:
-        """Return a hint with the classes and properties that a name probably means."""
-        try:
-            near = nearest_names(name[:MOST_IRI_CHARS], self.schema)
-        except UsageError as broken:
-            return _no_hint(broken)
-        shown = ", ".join(str(self._show(NamedNode(term.iri))) for term in near)
-        return f"did you mean {shown}?" if shown else ""
-
     def _prepare(self, query: str, limit: int | None) -> PreparedQuery:
         return self._try(lambda: self._client.prepare(query, limit=limit), query)
 
@@ -327,26 +324,40 @@ class SPARQLTools:
             return _tool_error(error, "try again once")
         if isinstance(error, UsageError):
             return _tool_error(error, "nothing in the query can fix this")
-        meant: Iterable[object] = ()
+        meant: tuple[str, ...] = ()
         # The schema may have to be requested: not from an endpoint that is already slow.
         slow = isinstance(error, QueryTimeoutError)
-        if isinstance(query, str) and isinstance(error, QueryError) and query and not slow:
-            try:
-                meant = explain_error(query, error, self.schema, self.config.namespaces)
-            except UsageError as broken:
-                meant = (_no_hint(broken),)
-        return _tool_error(error, "; ".join(filter(None, (*map(str, meant), error.hint))))
+        if query and isinstance(query, str) and isinstance(error, QueryError) and not slow:
+            found = functools.partial(explain_error, query, error)
+            meant = self._hints(lambda: found(self.schema, self.config.namespaces))
+        return _tool_error(error, "; ".join(filter(None, (*meant, error.hint))))
 
     def _explained(
         self, find: Callable[..., list[Finding]], prepared: PreparedQuery
     ) -> tuple[str, ...]:
         run, namespaces = probe_run(self.config), self.config.namespaces
-        try:
-            return as_lines(find(prepared, self.schema, run, namespaces=namespaces))
-        except UsageError as broken:
-            return (_no_hint(broken),)
+        return self._hints(
+            lambda: as_lines(find(prepared, self.schema, run, namespaces=namespaces))
+        )
 
-    def _kind(self, name: Term) -> dict[str, str]:
+    def _near(self, name: str) -> str:
+        """Return a hint with the classes and properties that a name probably means."""
+        near = self._hints(
+            lambda: (
+                self._show(NamedNode(term.iri))
+                for term in nearest_names(name[:MOST_IRI_CHARS], self.schema)
+            )
+        )
+        return f"did you mean {', '.join(near)}?" if near else ""
+
+    def _hints(self, find: Callable[[], Iterable[object]]) -> tuple[str, ...]:
+        """Return hints as lines; a schema that cannot be read gives none."""
+        try:
+            return tuple(map(str, find()))
+        except UsageError as error:
+            return (f"no suggestion is possible: {cut(error.what, MOST_IRI_CHARS)}",)
+
+    def _kind(self, name: Term) -> dict[str, Any]:
         """Return whether the schema has a name as a class or a property."""
         iri = str(getattr(name, "value", ""))
         with contextlib.suppress(UsageError):
@@ -373,6 +384,8 @@ class SPARQLTools:
         asked = self._asked.get(handle.key)
         if asked is None:
             return handle, result, []
+        if result.truncated and result.n_rows < asked.limit:
+            return handle, result, [TOO_LARGE]
         if asked.findings is None:
             asked.findings = ()
             if is_empty(result, asked.prepared):
@@ -381,10 +394,13 @@ class SPARQLTools:
                 asked.findings = self._explained(lint, asked.prepared)
         return handle, result, [note for note in (asked.note, *asked.findings) if note]
 
+    def _most(self, notes: Sequence[str]) -> int | None:
+        return None if TOO_LARGE in notes else self.config.max_rows
+
     def _rows(self, ref: RefLike, start: int, end: int, note: str, full: bool) -> Rows:
         handle, result, notes = self._look(ref)
         notes = [note, *notes] if note else notes
-        most, namespaces = self.config.max_rows, self.config.namespaces
+        most, namespaces = self._most(notes), self.config.namespaces
         return show_rows(
             handle, result, start, end, notes, most=most, namespaces=namespaces, whole=full is True
         )
@@ -447,7 +463,3 @@ def _has_empty_column(result: Result) -> bool:
 def _tool_error(error: ReasoningBankError, hint: str, what: str = "") -> ToolError:
     fields = dict(error.fields)
     return ToolError(what or error.what, where=error.where, hint=hint, code=error.code, **fields)
-
-
-def _no_hint(error: UsageError) -> str:
-    return f"no suggestion is possible: {cut(error.what, MOST_IRI_CHARS)}"

@@ -199,16 +199,19 @@ for line in sys.stdin:
 GONE = "the sandbox was restarted and its variables are gone: do less in one turn"
 
 
+STOPPED = "the code was stopped after 4 s"
+
+
 @pytest.fixture
 def taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Sandbox]:
     """Return what makes a sandbox whose runner does the given thing when told to be evil."""
 
-    def make(evil: str) -> Sandbox:
+    def make(evil: str, limit_s: float = 120) -> Sandbox:
         script = tmp_path / "runner.py"
         script.write_text(RUNNER.replace("EVIL", evil), encoding="utf-8")
         command = (sys.executable, "-I", "-S", str(script))
         monkeypatch.setattr(interpreter, "deno_command", lambda: command)
-        sandbox = Sandbox(timeout_s=1)
+        sandbox = Sandbox(timeout_s=limit_s)
         sandbox.tools["long_answer"] = lambda: "x" * 100_000
         return sandbox
 
@@ -229,18 +232,18 @@ def taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Sa
         ('say("x" * 9_000_000)', "the code wrote more than 8,000,000 characters at once"),
         ("os._exit(0)", "brought"),
         ("os.close(1); time.sleep(10**6)", "brought"),
-        ("time.sleep(10**6)", "the code was stopped after 1 s"),
-        ("sys.stderr.write('e' * 1_000_000)", "the code was stopped after 1 s"),
+        ("time.sleep(10**6)", STOPPED),
+        ("sys.stderr.write('e' * 1_000_000)", STOPPED),
         (
             "[call(name='long_answer', kwargs={}) for _ in range(50)]; time.sleep(10**6)",
-            "the code was stopped after 1 s",
+            STOPPED,
         ),
     ],
 )
 def test_whatever_comes_is_told_and_the_interpreter_replaced(
     taken: Callable[[str], Sandbox], evil: str, reason: str
 ) -> None:
-    sandbox = taken(evil)
+    sandbox = taken(evil, 4 if reason == STOPPED else 120)
     assert sandbox.execute("good") == "fine"
     with pytest.raises(CodeExecutionError, match=reason) as caught:
         sandbox.execute("evil")
@@ -355,17 +358,15 @@ Path(__file__).with_name("runs").open("a").write("1")
 """
 
 
-def test_a_damaged_one_is_made_again(tmp_path: Path) -> None:
+def test_a_snapshot_is_made_once(tmp_path: Path) -> None:
     script = tmp_path / "makes.py"
     script.write_text(MAKES, encoding="utf-8")
     command = (sys.executable, str(script))
     file = memory_snapshot(str(tmp_path), command)
     assert file is not None
     assert memory_snapshot(str(tmp_path), command) == file
-    file.write_bytes(file.read_bytes()[:-1])
-    assert memory_snapshot(str(tmp_path), command) == file
     assert file.stat().st_size == 10_000_000
-    assert (tmp_path / "runs").read_text(encoding="utf-8") == "11"
+    assert (tmp_path / "runs").read_text(encoding="utf-8") == "1"
 
 
 def test_a_sandbox_that_begins_learns_its_tools_meanwhile(boxes: list[Sandbox]) -> None:

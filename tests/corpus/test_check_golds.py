@@ -127,6 +127,11 @@ def test_questions_are_checked_in_each_of_the_pack_s_languages(pack: Path, check
     assert "does not mention" not in check(pack, "--rules").out
 
 
+@pytest.mark.parametrize("name", ["uniprot", "liita", "liita-test", "algebra"])
+def test_our_packs_keep_the_rules(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert MAIN([name, "--rules"]) == 0, capsys.readouterr().out
+
+
 def test_missing_data_is_one_line(pack: Path) -> None:
     add(pack, "good", "Which parts has the whole?", "SELECT ?p WHERE { ?p t:partOf t:whole }")
     (pack / "things.ttl").unlink()

@@ -1,7 +1,7 @@
 """The questions of the LiITA pack keep the rules that can be checked without running a query.
 
-`scripts/check_golds.py liita` checks the others, and `tests/ontology/test_liita_golds.py` runs
-every gold.
+`scripts/check_golds.py liita` checks the others, and those of groups and questions
+(`test_check_golds.py`); `tests/ontology/test_liita_golds.py` runs every gold.
 """
 
 from __future__ import annotations
@@ -10,28 +10,22 @@ import json
 import re
 import tomllib
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from itertools import chain, combinations
 from typing import Any
 
 import pyoxigraph as ox
 import pytest
-from rdflib.term import URIRef
 
 from reasoningbank.corpus import (
     Corpus,
-    Task,
     get_task_stats,
-    groups_of,
     load_corpus,
     load_pack,
     query_features,
     split_tasks,
     triple_patterns,
 )
-from reasoningbank.corpus.questions import schema_names, schema_names_in, unmentioned
-from reasoningbank.sparql.query import parse_algebra
-from reasoningbank.sparql.server import open_data
 
 PACK = load_pack("liita")
 COMPLIT = "https://klab.ilc.cnr.it/graphdb-compl-it/"
@@ -175,15 +169,6 @@ def consistent(tags: set[str]) -> bool:
     )
 
 
-def test_every_pattern_is_in_three_groups(corpus: Corpus) -> None:
-    groups = Counter(
-        pattern
-        for group in groups_of(corpus.tasks).values()
-        for pattern in {k for t in group for k in t.keywords}
-    )
-    assert {pattern for pattern in PATTERNS if groups[pattern] < 3} == set()
-
-
 def test_the_test_set_covers_every_pattern_and_every_pair(held_out: Corpus) -> None:
     assert {k for t in held_out.tasks for k in t.keywords} == PATTERNS
     covered = pairs(t.keywords for t in held_out.tasks)
@@ -199,13 +184,6 @@ def test_every_pattern_also_stands_alone_or_nearly_so(held_out: Corpus) -> None:
 
 
 # -- groups and golds ----------------------------------------------------------------------
-
-
-def test_groups_are_small_and_named(corpus: Corpus) -> None:
-    groups = groups_of(corpus.tasks)
-    assert len(groups) >= 45
-    assert max(map(len, groups.values())) <= 5
-    assert not any(name.startswith("template-") for name in groups)
 
 
 def test_tasks_of_one_template_are_in_one_group(corpus: Corpus, held_out: Corpus) -> None:
@@ -240,45 +218,6 @@ def test_a_split_has_every_complexity_in_every_part(corpus: Corpus) -> None:
         assert {t.complexity for t in part} == {"simple", "moderate", "complex"}
         more = TRAIN_ONLY if part is split.train else set()
         assert {k for t in part for k in t.keywords} == PATTERNS | more
-
-
-# -- questions -----------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("name", SETS)
-def test_questions_name_the_constants_of_their_golds(
-    name: str, loaded: dict[tuple[str, str], Corpus]
-) -> None:
-    names = _names()
-    for italian, english in zip(loaded[name, "it"].tasks, loaded[name, "en"].tasks, strict=True):
-        parsed = parse_algebra(english.expected_sparql)
-        for task in (italian, english):
-            left = unmentioned(
-                task.query, parsed, lambda iri: names.get(iri, ()), language=task.language
-            )
-            assert left == [], (task.id, task.language)
-
-
-def _names() -> dict[URIRef, list[str]]:
-    names: dict[URIRef, list[str]] = defaultdict(list, schema_names(PACK))
-    for file in PACK.data:
-        with open_data(file) as (_, stream):
-            for quad in ox.parse(stream, format=ox.RdfFormat.N_QUADS):
-                if isinstance(quad.object, ox.Literal) and isinstance(quad.subject, ox.NamedNode):
-                    names[URIRef(quad.subject.value)].append(quad.object.value)
-    return names
-
-
-def test_no_question_holds_a_name_of_the_schema(loaded: dict[tuple[str, str], Corpus]) -> None:
-    assert PACK.schema is not None
-    names = {q.subject.value for q in ox.parse(path=PACK.schema) if _is_iri(q.subject)}
-    assert len(names) > 40
-    asked: Iterator[Task] = chain.from_iterable(corpus.tasks for corpus in loaded.values())
-    assert [t.id for t in asked if schema_names_in(t.query, names)] == []
-
-
-def _is_iri(term: object) -> bool:
-    return isinstance(term, ox.NamedNode)
 
 
 # -- the labelled set for detection --------------------------------------------------------

@@ -76,6 +76,23 @@ def test_the_result_that_most_agree_on_is_submitted(
     assert found.attempt.usage.tokens == 10 * len(queries)
 
 
+@pytest.mark.parametrize(
+    ("queries", "chosen", "made"),
+    [
+        (["a", "b", "b"], 0, 1),
+        (["none", "a", "b"], 1, 2),
+        (["syntax", "none", "b"], 2, 3),
+        (["syntax", "none", None], 1, 3),
+    ],
+)
+def test_a_retry_is_made_only_while_no_attempt_has_rows(
+    queries: list[str | None], chosen: int, made: int
+) -> None:
+    settings = SamplingSettings(kind="retry", k=3)
+    found = sample(settings, attempts(*queries), run, budget=Budget())
+    assert (found.chosen.number, 1 + len(found.others)) == (chosen, made)
+
+
 def test_a_budget_is_of_all_attempts_together() -> None:
     told: list[Any] = []
     settings = SamplingSettings(k=5)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from dspy.utils import DummyLM
 
-from reasoningbank.agents import AGENTS, Attempt
+from reasoningbank.agents import AGENTS, Attempt, FewShotExample
 from reasoningbank.agents.sandbox.interpreter import SandboxPool
 from reasoningbank.analysis import summarise
 from reasoningbank.corpus import Task
@@ -24,6 +24,7 @@ from reasoningbank.experiment import (
     TrialRecord,
     run_trial,
 )
+from reasoningbank.experiment.context import Recall
 from reasoningbank.experiment.trial import Trial
 from reasoningbank.judge import ExecutionJudge, GoldStore
 from reasoningbank.lm import open_lm
@@ -129,6 +130,24 @@ def test_attempts_after_the_first_have_the_temperature_of_the_sampling(
     world = place.with_replies({"sparql": RIGHT}, asked=asked)
     run_trial(world, plan, plan.arms[0], TASK, KEY)
     assert [settings["temperature"] for settings in asked] == [0.0, 0.9, 0.9]
+
+
+def test_retries_see_each_example_alone(
+    place: Place, experiment_on: Callable[..., Experiment]
+) -> None:
+    sampling = {"kind": "retry", "k": 4, "temperature": 0.9}
+    given = {"name": "arm", "agent": "direct", "lm": "scripted", "sampling": sampling}
+    plan = experiment_on(Path("p"), given)
+    asked: list[dict[str, Any]] = []
+    world = place.with_replies({"sparql": "SELECT ?x { ?x a <urn:x> }"}, asked=asked)
+    examples = (FewShotExample("Nearest?", "ASK {}"), FewShotExample("Other?", "ASK {}"))
+    recall = Recall(examples=examples)
+    record = Trial(world, plan, plan.arms[0], TASK, KEY, remember=lambda: recall).run()
+    assert [settings["temperature"] for settings in asked] == [0.0, 0.0, 0.0, 0.9]
+    attempts = [json.dumps(one["trajectory"]) for one in record.rollouts]
+    attempts.append(json.dumps(record.trajectory.to_json()))
+    assert ["Nearest?" in one for one in attempts] == [True, True, False, True]
+    assert ["Other?" in one for one in attempts] == [True, False, True, True]
 
 
 @pytest.mark.parametrize(

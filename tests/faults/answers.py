@@ -318,7 +318,7 @@ SIZES = [
         "300 MB of rows",
         "sparql_query",
         large,
-        r"'truncated': True.*the endpoint has more",
+        r"'truncated': True.*too large for one answer",
         "result",
     ),
     answers(

@@ -283,7 +283,7 @@ HANDLES = [
         "a limit above the cap",
         "sparql_peek(ref, 1000)",
         lambda s: s.real.sparql_peek(s.real.sparql_query(TREES), 1000),
-        r"limit lowered from 1000 to 20",
+        r"n lowered from 1000 to 20",
         kind="result",
     ),
     Fault(

@@ -19,7 +19,7 @@ from .scene import Fault, Stage
 __all__ = ["DISK", "FILES", "wait_for"]
 
 
-def wait_for(command: Command, words: str, seconds: float = 20.0) -> None:
+def wait_for(command: Command, words: str, seconds: float = 120.0) -> None:
     """Wait until a command has said something."""
     end = time.monotonic() + seconds
     while words not in command.err:
@@ -61,7 +61,7 @@ def read_only(stage: Stage) -> Done:
 def read_only_later(stage: Stage) -> Done:
     stage.model.hold(3)
     command = stage.begin(without_rights)
-    assert stage.model.held.wait(30), command.err
+    assert stage.model.held.wait(120), command.err
     folder = stage.trial(0).parent
     folder.chmod(0o555)
     stage.mending.callback(folder.chmod, 0o755)

@@ -39,13 +39,11 @@ class Done:
         status: Exit status; the negative number of the signal that killed it.
         out: What it wrote to standard output.
         err: What it wrote to standard error.
-        seconds: How long it took.
     """
 
     status: int
     out: str
     err: str
-    seconds: float
 
     @property
     def said(self) -> str:
@@ -87,7 +85,7 @@ class Command:
         """Send a signal to the command alone."""
         os.kill(self.pid, number)
 
-    def wait(self, seconds: float = 60.0) -> Done:
+    def wait(self, seconds: float = 240.0) -> Done:
         """Wait for its end.
 
         Raises:
@@ -99,7 +97,7 @@ class Command:
                 raise TimeoutError(f"the command goes on after {seconds} s: {self.err[-2000:]}")
             time.sleep(0.005)
         out = self._out.read_text(encoding="utf-8", errors="replace")
-        return Done(status, out, self.err, time.monotonic() - self._began)
+        return Done(status, out, self.err)
 
 
 def begin(

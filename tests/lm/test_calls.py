@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from work import calls
 
 from reasoningbank.lm import UsageCounter, make_lm
-from reasoningbank.lm.reply import query_in
+from reasoningbank.lm.reply import query_in, repaired
 from reasoningbank.lm.tokens import count_tokens, estimate_tokens
 from reasoningbank.trajectory import Recorder, Usage
 
@@ -282,3 +282,24 @@ def test_many_brackets_in_an_update_do_no_harm() -> None:
 def test_the_work_grows_with_the_length_of_a_reply(part: str) -> None:
     few, many = (calls(lambda n=n: query_in(part * n)) for n in (60, 240))  # type: ignore[misc]
     assert many < 6 * few
+
+
+@pytest.mark.parametrize(
+    ("query", "whole"),
+    [
+        ("SELECT COUNT(?s) AS ?n { ?s ?p ?o }", "SELECT (COUNT(?s) AS ?n) { ?s ?p ?o }"),
+        ("SELECT ?c (MAX(?s) AS ?m) AVG(?o) { ?s ?c ?o } GROUP BY ?c",
+         "SELECT ?c (MAX(?s) AS ?m) (AVG(?o) AS ?avg) { ?s ?c ?o } GROUP BY ?c"),
+        ("SELECT ?s { ?s a ?c } ?s ?p ?o } FILTER(?o > 1) }",
+         "SELECT ?s { ?s a ?c . ?s ?p ?o . FILTER(?o > 1) }"),
+        ("SELECT ?s { ?s ?p ?o . ORDER BY ?o DESC LIMIT 1 }",
+         "SELECT ?s { ?s ?p ?o . } ORDER BY DESC(?o) LIMIT 1 "),
+        # What parses stays, and so does what no repair makes parse.
+        ("SELECT ?s { { ?s a ?c } UNION { ?s ?p ?o } }",) * 2,
+        ("SELECT count(*) { ?s ?p",) * 2,
+        ("SELECT ?s { ?s ?p ?o EXCEPT { ?s a ?c } }",) * 2,
+        ("",) * 2,
+    ],
+)  # fmt: skip
+def test_the_form_of_a_query_is_repaired_if_it_parses_then(query: str, whole: str) -> None:
+    assert repaired(query) == whole

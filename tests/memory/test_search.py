@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -22,6 +22,7 @@ from reasoningbank.memory import (
     retrieve_random,
 )
 from reasoningbank.memory.packing import item_text
+from reasoningbank.sparql.entity_linking import EntityLinker, EntityMention
 
 HERE = Scope(pack="trees", endpoint="https://trees.example/sparql/")
 QUESTION = "How tall is the oak?"
@@ -214,6 +215,16 @@ def test_a_query_of_another_form_than_is_asked_for_comes_later(bank: MemoryBank)
         assert lost == {right: 0.0, "In words": 0.0} | wrong
 
 
+class FixedLinker(EntityLinker):
+    """A linker that knows the entities of a few questions."""
+
+    def __init__(self, known: Mapping[str, EntityMention]) -> None:
+        self._mentions = known
+
+    def mentions(self, question: str) -> tuple[EntityMention, ...]:
+        return tuple(one for text, one in self._mentions.items() if text == question)
+
+
 def test_items_whose_question_names_the_same_kinds_come_first(bank: MemoryBank) -> None:
     kinds = {"How tall?": "Tree", "How old?": "Person", QUESTION: "Tree"}
     bank.add(
@@ -221,13 +232,29 @@ def test_items_whose_question_names_the_same_kinds_come_first(bank: MemoryBank) 
         for n, asked in enumerate(kinds)
         if asked != QUESTION
     )
-    entry = {"entity_classes": lambda asked: frozenset({kinds[asked]})}
-    plain = retrieve(bank, QUESTION, leakage=LeakageFilter(), k=2)
-    named = retrieve(bank, QUESTION, leakage=LeakageFilter(), k=2, **entry)
-    before = {one.item.question: one.score for one in plain.found}
-    after = {one.item.question: one.score for one in named.found}
+    named = FixedLinker({asked: EntityMention("", "", (kind,)) for asked, kind in kinds.items()})
+
+    def scores(**rest: Any) -> dict[str, float]:
+        found = retrieve(bank, QUESTION, leakage=LeakageFilter(), k=2, linker=named, **rest)
+        return {one.item.question: one.score for one in found.found}
+
+    before, after = scores(ranking=Ranking(entities=0.0)), scores()
     assert after["How tall?"] == pytest.approx(before["How tall?"] + Ranking().entities)
     assert after["How old?"] == before["How old?"]
+
+
+def test_names_of_entities_do_not_draw_the_search(bank: MemoryBank) -> None:
+    by_name = item("A", description="Is the Mountain Ash a tall story of the region?")
+    by_kind = item("B", description="Which height has the tree?")
+    bank.add([by_name, by_kind])
+    question = "What is the height of the Mountain Ash?"
+    linker = FixedLinker({question: EntityMention("Mountain Ash", "t:ash", ("http://e/Tree",))})
+    assert linker.generalized(question) == "What is the height of the tree?"
+    first = [
+        retrieve(bank, question, leakage=LeakageFilter(), linker=one).found[0].item.title
+        for one in (None, linker)
+    ]
+    assert first == ["A", "B"]
 
 
 def test_an_answered_question_is_shown_as_one_where_that_is_asked_for(bank: MemoryBank) -> None:
@@ -280,11 +307,12 @@ def test_what_is_linked_is_counted_and_recorded_as_it_is_shown(
     bank.add([*worked, item("Said")])
     asked: list[str] = []
 
-    def linked(question: str) -> str:
-        asked.append(question)
-        return question.replace("ash", "ash (t:ash of many words)")
+    class Linker(FixedLinker):
+        def annotated(self, question: str) -> str:
+            asked.append(question)
+            return question.replace("ash", "ash (t:ash of many words)")
 
-    how = {"leakage": LeakageFilter(), "examples": True, "link": linked}
+    how = {"leakage": LeakageFilter(), "examples": True, "linker": Linker({})}
     if at_random:
         found = retrieve_random(bank, "", tokens=30, **how)  # type: ignore[arg-type]
         # What cannot fit is not asked about.

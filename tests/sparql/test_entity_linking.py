@@ -17,6 +17,7 @@ from reasoningbank.sparql import (
     SPARQLClient,
 )
 
+LONG = "Global delay, progressive ataxia, and elevated glutamine with low vision"
 DATA = """
 @prefix : <http://e/> .
 @prefix ec: <http://ec/> .
@@ -26,10 +27,11 @@ ec:2.7.11.1 a :Enzyme ; rdfs:label "Kinase"@en , "Chinasi"@it .
 :human a :Taxon ; :commonName "Human" ; rdfs:label "Homo sapiens" .
 :leigh a :Disease ; rdfs:label "Leigh syndrome" ; rdfs:comment "Severe" .
 :g1 a :Gene ; rdfs:label "HLA" . :g2 a :Gene ; rdfs:label "HLA" .
+:long a :Disease ; rdfs:label "LONG" . :ataxia a :Disease ; rdfs:label "elevated glutamine" .
 :syndrome a :Disease ; rdfs:label "syndrome" .
 :nucleus a :Place ; rdfs:label "Nucleus" . :core a :Part ; rdfs:label "Nucleus" .
 [] a :Place ; rdfs:label "Nowhere" .
-"""
+""".replace("LONG", LONG)
 
 
 @pytest.fixture(scope="module")
@@ -56,6 +58,11 @@ def linker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EntityLinker]:
         # The longest name counts, and a name that a quotation encloses is linked behind it.
         ('Who has "Leigh syndrome"?', 'Who has "Leigh syndrome" (e:leigh)?'),
         ("Quali chinasi ci sono?", "Quali chinasi (<http://ec/2.7.11.1>) ci sono?"),
+        # Diseases have long names, with commas in them.
+        (
+            f"Which genes play a part in {LONG}, and where?",
+            f"Which genes play a part in {LONG} (e:long), and where?",
+        ),
         # Two resources of different kinds are called so: either may be meant.
         ("What is in the nucleus?", "What is in the nucleus (e:core, e:nucleus)?"),
         # Not one of them, not a label, not there, no name, nothing at all.
@@ -69,6 +76,10 @@ def test_what_is_named_is_written_behind_its_words(
     linker: EntityLinker, question: str, linked: str
 ) -> None:
     assert linker.annotated(question) == linked
+
+
+def test_a_question_is_searched_for_without_its_names(linker: EntityLinker) -> None:
+    assert linker.generalized("Is P10636 of a human?") == "Is protein of a taxon?"
 
 
 def test_a_mention_tells_its_class(linker: EntityLinker) -> None:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
-from types import FrameType
 
 import pytest
+from work import calls
 
 from reasoningbank.errors import QueryError
 from reasoningbank.schema import Schema, explain_error, lint
@@ -48,22 +47,6 @@ GROWING = {
 SIZES = (400, 800, 1_600)
 
 
-def steps(work: Callable[[], object]) -> int:
-    """Return how many functions are called, of Python or C."""
-    count = 0
-
-    def called(frame: FrameType, event: str, _: object) -> None:
-        nonlocal count
-        count += event in ("call", "c_call")
-
-    sys.setprofile(called)
-    try:
-        work()
-    finally:
-        sys.setprofile(None)
-    return count
-
-
 def written(about: tuple[str, str, str], chars: int) -> str:
     text, part, between = about
     return text % between.join([part] * (chars // len(part + between)))
@@ -85,14 +68,14 @@ def test_the_work_grows_with_the_length(about: tuple[str, str, str]) -> None:
         return checked
 
     work(SIZES[0])()  # fills what is computed once
-    one, two, four = (steps(work(chars)) for chars in SIZES)
+    one, two, four = (calls(work(chars)) for chars in SIZES)
     # Twice as much is added by twice as many characters; four times as much if it were squares.
     assert four - two < 3 * max(two - one, 500)
 
 
 @pytest.mark.parametrize("form", ["DESCRIBE ", "SELECT ", "PREFIX ", "ASK ?a "])
 def test_words_that_may_begin_a_query_cost_little_each(form: str) -> None:
-    one, two = (steps(lambda n=n: queries_in(form * n)) for n in (100, 200))  # type: ignore[misc]
+    one, two = (calls(lambda n=n: queries_in(form * n)) for n in (100, 200))  # type: ignore[misc]
     assert two < 3 * one
 
 
@@ -106,7 +89,7 @@ def test_what_is_long_and_complex_is_refused(name: str) -> None:
 @pytest.mark.parametrize("name", ["values", "arguments", "rows of values", "groups side by side"])
 def test_rdflib_does_not_parse_what_is_long(name: str) -> None:
     query = written(GROWING[name], MOST_CHARS - 100)
-    assert steps(lambda: prepare(query)) < 40 * MOST_CHARS
+    assert calls(lambda: prepare(query)) < 40 * MOST_CHARS
     assert prepare(query).parsed is None
     with pytest.raises(QueryError) as caught:
         prepare(f"{query} nonsense")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -58,6 +59,15 @@ def test_at_the_endpoints_most_rows_a_larger_limit_is_not_asked_for(tools: SPARQ
     for note in (tools.sparql_stats(ref)["note"], tools.sparql_slice(ref, 190, 200).note):
         assert "more rows than 200, the maximum of sparql_query" in note
         assert "gives up to" not in note
+
+
+def test_where_bytes_cut_a_result_a_larger_limit_is_not_asked_for(wide: EndpointConfig) -> None:
+    tools = SPARQLTools(replace(wide, max_bytes=2_000))
+    ref = tools.sparql_query(ALL, limit=150)
+    assert 0 < ref.rows < 150
+    for note in (tools.sparql_stats(ref)["note"], tools.sparql_slice(ref, ref.rows - 1).note):
+        assert "too large for one answer" in note
+        assert "limit" not in note
 
 
 def test_columns_are_bounded_in_characters_and_counted(few: SPARQLTools) -> None:

@@ -8,7 +8,6 @@ processor time, with the snapshot 0.4. Sandboxes can neither write nor, once cod
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import hashlib
 import logging
@@ -21,7 +20,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import dspy.primitives
-from dspy.primitives.python_interpreter import PythonInterpreter
+from dspy.primitives.python_interpreter import PythonInterpreter, _find_deno_executable
 
 from reasoningbank.cache import write_bytes_atomically
 from reasoningbank.errors import RecordError, SetupError
@@ -43,15 +42,10 @@ _lock = threading.Lock()
 
 def deno_executable() -> str:
     """Return the path of Deno, from the `deno` package or the PATH."""
-    try:
-        from deno import find_deno_bin
-
-        return str(find_deno_bin())
-    except (ImportError, FileNotFoundError):
-        found = shutil.which("deno")
+    found = shutil.which(_find_deno_executable())
     if not found:
         raise SetupError("Deno is not installed", hint="run: pip install 'dspy[deno]'")
-    return found
+    return str(found)
 
 
 @functools.cache
@@ -144,31 +138,24 @@ def _reading(cache: str, *more: Path) -> tuple[str, ...]:
 
 
 def memory_snapshot(cache: str, command: Sequence[str]) -> Path | None:
-    """Return the snapshot's file, created if missing or damaged; None if that fails."""
+    """Return the snapshot's file, created if missing; None if that fails."""
     # Its key is the script, which names its Pyodide, and Deno.
     script = _SNAPSHOT_SCRIPT.read_text(encoding="utf-8")
     parts = (script, command[0], str(Path(command[0]).stat().st_size))
     key = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
     file = Path(cache) / "reasoningbank" / f"pyodide-{key}.snapshot"
-    digest = file.with_suffix(".sha256")
     with _lock:
-        with contextlib.suppress(OSError):
-            if _digest(file.read_bytes()) == digest.read_bytes():
-                return file
+        if file.is_file():
+            return file
         try:
             slow = OSError(f"it takes more than {_START_S:g} s")
             made = _run((*command, str(_SNAPSHOT_SCRIPT)), _START_S, slow)
             # A smaller snapshot is incomplete.
             if made.returncode or len(made.stdout) < _LEAST_BYTES:
                 raise OSError(f"not a snapshot ({len(made.stdout)} bytes)")
-            write_bytes_atomically(file, made.stdout, durable=False)
-            write_bytes_atomically(digest, _digest(made.stdout), durable=False)
+            write_bytes_atomically(file, made.stdout)
         except (OSError, RecordError) as error:
             # Sandboxes start without it, ten times slower.
             logger.info("no snapshot of Pyodide can be created: %s", error)
             return None
         return file
-
-
-def _digest(content: bytes) -> bytes:
-    return hashlib.sha256(content).hexdigest().encode()

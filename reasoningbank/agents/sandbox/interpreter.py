@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import threading
 import time
 from collections.abc import Callable, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict
 from importlib import resources
 from typing import Any, NoReturn
@@ -145,6 +143,11 @@ class Sandbox:
         self._beginning: threading.Thread | None = None
         self._closed = False
 
+    @property
+    def started(self) -> bool:
+        """Whether it can execute code at once."""
+        return self._inner is not None
+
     def begin(self) -> None:
         """Start and register the tools in the background; `execute` waits for it."""
         deno_executable()
@@ -215,8 +218,10 @@ class Sandbox:
     def _get_ready(self) -> None:
         # The thread that uses the sandbox meets the same failure and reports it.
         with contextlib.suppress(Exception):
-            self._with_tools()._register_tools()
-            self._tools_registered = True
+            self.start()
+            if self.tools:
+                self._with_tools()._register_tools()
+                self._tools_registered = True
 
     def _wait_until_begun(self) -> None:
         if self._beginning is not None:
@@ -256,11 +261,10 @@ def _started() -> _Interpreter:
 
 
 class SandboxPool:
-    """Returns started sandboxes, and starts `spare` more in the background.
+    """Returns sandboxes that have begun to start, and lets `spare` more begin.
 
     An instance is a factory for `dspy.RLM(interpreter_factory=...)`. The caller shuts a sandbox
-    down; none is used twice. At most as many start at a time as there are processors. The pool is a
-    context manager that shuts down the spares.
+    down; none is used twice. The pool is a context manager that shuts down the spares.
 
     Args:
         spare: Sandboxes to keep ready, at least 0. Each takes 150 to 190 MB.
@@ -272,10 +276,8 @@ class SandboxPool:
     def __init__(self, spare: int = 1, timeout_s: float = 30.0) -> None:
         self._spare = spare
         self._timeout_s = timeout_s
-        self._spares: list[Future[Sandbox]] = []
+        self._spares: list[Sandbox] = []
         self._lock = threading.Lock()
-        at_once = min(spare, os.cpu_count() or 1)
-        self._starters: ThreadPoolExecutor | None = ThreadPoolExecutor(max(1, at_once))
 
     def __enter__(self) -> SandboxPool:
         self.prestart()
@@ -285,50 +287,29 @@ class SandboxPool:
         self.close()
 
     def __call__(self) -> Sandbox:
-        """Return a sandbox, a started one if there is one."""
+        """Return a sandbox, the oldest spare one if there is any."""
         with self._lock:
-            spare = next((one for one in self._spares if one.done()), None)
-            if spare is not None:
-                self._spares.remove(spare)
+            sandbox = self._spares.pop(0) if self._spares else Sandbox(self._timeout_s)
         self.prestart()
-        # After a failed start the trial meets the same failure and reports it.
-        if spare is None or spare.exception() is not None:
-            return Sandbox(self._timeout_s)
-        return spare.result()
+        return sandbox
 
     @property
     def ready(self) -> int:
         """Number of started sandboxes."""
         with self._lock:
-            return sum(one.done() and one.exception() is None for one in self._spares)
+            return sum(one.started for one in self._spares)
 
     def prestart(self) -> None:
-        """Start sandboxes in the background until `spare` are ready or starting."""
+        """Let sandboxes begin until `spare` are ready or starting."""
         with self._lock:
-            while self._starters is not None and len(self._spares) < self._spare:
-                self._spares.append(self._starters.submit(self._start_one))
+            while len(self._spares) < self._spare:
+                self._spares.append(Sandbox(self._timeout_s))
+                self._spares[-1].begin()
 
     def close(self) -> None:
         """Shut down the unused sandboxes; calling it again is harmless."""
         with self._lock:
-            starters, self._starters = self._starters, None
+            self._spare = 0
             spares, self._spares = self._spares, []
-        if starters is not None:
-            starters.shutdown(wait=False, cancel_futures=True)
         for one in spares:
-            # At once, or as soon as it has started.
-            one.add_done_callback(_shut_down)
-
-    def _start_one(self) -> Sandbox:
-        sandbox = Sandbox(self._timeout_s)
-        try:
-            sandbox.start()
-        except BaseException:
-            sandbox.shutdown()
-            raise
-        return sandbox
-
-
-def _shut_down(spare: Future[Sandbox]) -> None:
-    if not spare.cancelled() and spare.exception() is None:
-        spare.result().shutdown()
+            one.shutdown()

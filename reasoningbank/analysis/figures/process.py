@@ -83,14 +83,15 @@ def _learning(
     for axes, level in zip(panels, levels, strict=True):
         lines = []
         for name in view.names:
-            met = trials.loc[trials["label"] == name, "seed"].value_counts().to_dict()
+            met = Counter(map(int, trials.loc[trials["label"] == name, "seed"]))
             own = judged[(judged["label"] == name) & judged["seed"].isin(longest(met))]
             own = own[own["level"] == level] if level else own
             if own.empty:
                 continue
+            streams = {seed: own[own["seed"] == seed] for seed in met}
             curve = learning_curve(
                 {seed: dict(zip(one["step"], one["value"], strict=True))
-                 for seed, one in own.groupby("seed")}
+                 for seed, one in streams.items() if len(one)}
             )  # fmt: skip
             mean, low, high = curve.mean[-1], curve.low[-1], curve.high[-1]
             _band(axes, view.place(name), curve.steps, curve.mean, curve.low, curve.high)
@@ -289,7 +290,7 @@ def _band(axes: Axes, place: int, steps: Any, mean: Any, low: Any, high: Any) ->
     colour, x = COLOURS[place % len(COLOURS)], np.asarray(steps, dtype=float) + 1
     axes.fill_between(x, low, high, color=colour, alpha=0.16, linewidth=0)
     dash = _DASHES[(place + place // len(COLOURS)) % len(_DASHES)]
-    axes.plot(x, mean, color=colour, linewidth=2, linestyle=dash)  # type: ignore[arg-type]
+    axes.plot(x, mean, color=colour, linewidth=2, linestyle=dash)
 
 
 def _finish_stream(

@@ -169,7 +169,9 @@ def _intervals(
         right = f"{sum(values):.0f} of {len(values)}" if metric != "f1" else f"n = {len(values)}"
         lost = f", {len(own) - len(values)} not judged" if len(own) > len(values) else ""
         value = share(found.rate) if metric != "f1" else f"{found.rate:.2f}"
-        notes = [(38, value, {"ha": "right", "fontsize": SIZE, "fontweight": "bold"})]
+        notes: list[tuple[int, str, dict[str, Any]]] = [
+            (38, value, {"ha": "right", "fontsize": SIZE, "fontweight": "bold"})
+        ]
         if not chart.is_narrow:
             notes.append((44, f"{right}{lost}", {"alpha": MUTED, "fontsize": SMALL}))
         for points, text, style in notes:
@@ -270,7 +272,7 @@ def outcomes(frames: Frames, manifest: Manifest, width: float = WIDTH) -> Chart 
     parts = counts[kinds].div(counts.sum(axis=1), axis=0)
     left = np.zeros(len(counts))
     for kind in kinds:
-        fill, alpha = _FILLS.get(kind, (_SLATE, 1.0))
+        fill, alpha = _FILLS.get(str(kind), (_SLATE, 1.0))
         axes.barh(range(len(counts)), parts[kind], left=left, height=0.68, color=fill, alpha=alpha,
                   linewidth=0, label=kind)  # fmt: skip
         for row, (n, part) in enumerate(zip(counts[kind], parts[kind], strict=True)):

@@ -157,7 +157,7 @@ class _Trial:
         self._events = record.trajectory.events
         self._data = [plain(record.trajectory.resolve(event.data)) for event in self._events]
         ends = {e.parent: e for e in self._events if e.kind == "tool_result"}
-        #: Tool calls, and code as calls of `python`: the call, its result, its error, its end.
+        #: Tool calls, and code as calls of `python`: the call, its result, error, duration.
         self._calls = {
             event.index: self._call(event, ends.get(event.index))
             for event in self._events
@@ -186,11 +186,11 @@ class _Trial:
         self, event: Event, end: Event | None
     ) -> tuple[ToolCall, str, ToolCallError | None, float]:
         data, answer = self._data[event.index], self._data[end.index] if end else {}
-        stop = end.at + end.seconds if end else event.at + event.seconds
+        seconds = end.at + end.seconds - event.at if end else event.seconds
         function, arguments = str(data.get("tool", "")), data.get("arguments")
         if event.kind == "code":
             function, arguments = "python", {"code": _as_text(data.get("code"))}
-            answer, stop = {"result": data.get("output")}, event.at + event.seconds
+            answer, seconds = {"result": data.get("output")}, event.seconds
         named = dict(arguments) if isinstance(arguments, Mapping) else {"value": arguments}
         number = f"call_{self._id('call', event.index)}"
         error = _as_text(answer.get("error"))
@@ -198,7 +198,7 @@ class _Trial:
             ToolCall(id=number, function=function, arguments=named),
             _as_text(answer.get("result")),
             ToolCallError("unknown", error) if error else None,
-            stop,
+            seconds,
         )
 
     def messages(self) -> list[ChatMessage]:
@@ -308,8 +308,8 @@ class _Trial:
         )
 
     def _called(self, event: Event, span: str) -> list[events.Event]:
-        asked, result, error, end = self._calls[event.index]
-        inner = self._id("span", event.index)
+        asked, result, error, seconds = self._calls[event.index]
+        inner, end = self._id("span", event.index), event.at + seconds
         answer = None if self._within_code(event) else self._id("answer", event.index)
         made: list[events.Event] = [
             events.ToolEvent(
@@ -319,7 +319,7 @@ class _Trial:
                 result=result,
                 error=error,
                 completed=moment(self._record.started, end),
-                working_time=end - event.at,
+                working_time=seconds,
                 message_id=answer,
                 **self._at(event.at, inner),
             )

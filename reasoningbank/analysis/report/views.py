@@ -144,13 +144,12 @@ def drawn_figures(folder: RunFolder) -> list[DrawnFigure]:
     found = []
     for name, entry in FIGURES.items():
         if (chart := entry.draw(frames, manifest)) is not None:
-            narrow = entry.draw(frames, manifest, NARROW)
-            drawings = [
+            narrow = entry.draw(frames, manifest, NARROW) or chart
+            wide, small = (
                 _UNFIT.sub("\ufffd", svg(one, prefix=f"figure-{name}{suffix}"))
                 for one, suffix in ((chart, ""), (narrow, "-narrow"))
-                if one is not None
-            ]
-            found.append(DrawnFigure(name, entry.title, *drawings, chart.description))
+            )
+            found.append(DrawnFigure(name, entry.title, wide, small, chart.description))
     return found
 
 
