@@ -241,16 +241,10 @@ def ops(
         sys.stdout.write(algebra.reference(names))
     else:
         kinds = [algebra.operation(name)] if name else algebra.operations().values()
-        data = [
-            {
-                "op": k.op,
-                "signature": algebra.signature(k),
-                "writes": k.writes,
-                "summary": summary(k),
-            }
-            for k in kinds
-        ]
-        rows = [(one["signature"], one["summary"]) for one in data]
+        keys = ("op", "signature", "writes", "summary")
+        found = [(k.op, algebra.signature(k), k.writes, summary(k)) for k in kinds]
+        data = [dict(zip(keys, one, strict=True)) for one in found]
+        rows = [(signature, said) for _, signature, _, said in found]
         print_rows(("operation", "what it does"), rows, as_json, data)
 
 
@@ -434,10 +428,7 @@ def _confirm(program: algebra.Program, settings: dict[str, Any], *, yes: bool) -
 def _print_run(
     program: algebra.Program, runtime: algebra.Runtime, given: Mapping[str, algebra.Value]
 ) -> None:
-    """Run a program and write its result as JSON to standard output.
-
-    A run that fails prints no result; it lists the completed writes on standard error.
-    """
+    """Run a program and print its result as JSON, or if it fails only the completed writes."""
     with tempfile.SpooledTemporaryFile(_IN_MEMORY, "w+") as kept:
         try:
             for chunk in _result(program, runtime, given):

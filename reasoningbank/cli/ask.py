@@ -127,11 +127,7 @@ def confidence_line(found: Confidence | None) -> str:
 
 
 class Steps:
-    """Shows an attempt's steps as they are recorded.
-
-    Steps of `rag` and `graph` are shown by name, turns of `rlm` as code with its output, turns of
-    `react` as tool calls with their results; `direct` has no steps.
-    """
+    """Shows an attempt as it is recorded: named steps, code with its output, or tool calls."""
 
     def __init__(self, to: Console = progress_console) -> None:
         self._to = to
@@ -191,17 +187,9 @@ def _patterns(found: Mapping[str, Any]) -> str:
     return ", ".join(shown) or "no pattern"
 
 
-def _analysis(found: Mapping[str, Any]) -> str:
-    return f"{', '.join(found['detected_patterns']) or 'no pattern'}, {found['complexity']}"
-
-
 def _validated(found: Mapping[str, Any]) -> str:
     rows = "" if found["rows"] is None else f"{found['rows']} rows; "
     return rows + ("; ".join(found["problems"]) or "sound")
-
-
-def _made(found: Mapping[str, Any]) -> str:
-    return str(found.get("stopped") or found.get("example") or "")
 
 
 def _explored(found: Mapping[str, Any]) -> str:
@@ -213,9 +201,14 @@ _DESCRIBE: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "detect": _patterns,
     "retrieve": _examples,
     "constrain": lambda found: f"{found['chars']} characters of rules",
-    **dict.fromkeys(("exchange", "adapt", "synthesise", "fix"), _made),
+    **dict.fromkeys(
+        ("exchange", "adapt", "synthesise", "fix"),
+        lambda found: str(found.get("stopped") or found.get("example") or ""),
+    ),
     "validate": _validated,
-    "analyze": _analysis,
+    "analyze": lambda found: (
+        f"{', '.join(found['detected_patterns']) or 'no pattern'}, {found['complexity']}"
+    ),
     "clarify": lambda found: str(found.get("clarification") or ""),
     "plan": lambda found: " → ".join(found["sub_tasks"]),
     **dict.fromkeys(("write", "generate"), lambda found: str(found.get("family") or "")),

@@ -18,11 +18,6 @@ from reasoningbank.judge import compare_files as compare_results
 app = Typer(help="Compare results; judge a run again.", no_args_is_help=True)
 
 
-@app.callback()
-def _judge() -> None:
-    """Compare results; judge a run again."""
-
-
 @app.command("compare")
 def compare_files(
     gold: Annotated[Path, Argument(help="Gold: .srj, .srx, .tsv, or a graph.")],

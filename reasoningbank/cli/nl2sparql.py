@@ -317,14 +317,7 @@ def evaluate(
 def questions_of(
     pack: Pack, filters: Mapping[str, Any], language: str = "", patterns: Sequence[str] = ()
 ) -> dict[str, list[str]]:
-    """Return the ids of the tasks to evaluate, by language of their questions.
-
-    Args:
-        pack: The pack.
-        filters: As an experiment's `tasks` has them.
-        language: Only this language.
-        patterns: Only tasks that need one of these patterns.
-    """
+    """Return the ids of the tasks to evaluate, by language of their questions."""
     languages = [language] if language else list(pack.languages)
     corpora = {one: load_corpus(pack, language=one).tasks for one in languages}
     try:

@@ -114,12 +114,7 @@ def progress_bar() -> Progress:
 
 
 class TimeLeft:
-    """Estimates the time that a run still takes, arm by arm, from past runs and from this one.
-
-    Args:
-        todo: Trials to run, by arm.
-        expected: Seconds that all of them would take by past runs, by arm; None if unknown.
-    """
+    """Estimates the time left from trials and seconds by arm, of past runs and of this one."""
 
     def __init__(self, todo: Mapping[str, int], expected: Mapping[str, float | None]) -> None:
         self._todo = dict(todo)
@@ -164,10 +159,7 @@ class TimeLeft:
 
 
 def follow_run(bar: Progress, left: TimeLeft) -> Callable[[RunProgress], None]:
-    """Return a callback that updates the bar, or writes a line a trial where there is no bar.
-
-    The rate is that of the trial's own arm: arms are not compared along the way.
-    """
+    """Return a callback that updates the bar, or writes a line a trial where there is no bar."""
     row = bar.add_task("starting", total=None, summary="")
     judged: dict[str, list[bool]] = defaultdict(list)
 

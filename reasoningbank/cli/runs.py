@@ -282,11 +282,6 @@ def export_to_parquet(
     print_rows(("frame", "rows", "file"), rows, as_json, {"files": files, "problems": problems})
 
 
-@export.callback()
-def _export() -> None:
-    """Write a run for other tools."""
-
-
 def _streams(folder: RunFolder, manifest: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the progress of each stream of a run, including streams that have not begun."""
     experiment = parse_experiment(manifest["experiment"], where=str(folder.path))

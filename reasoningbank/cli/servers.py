@@ -104,7 +104,15 @@ def mcp(
 
     # Report mistakes now, not to a client later.
     if bank is not None:
-        _check_bank(bank)
+        from reasoningbank.experiment.memory_sources import is_bank
+        from reasoningbank.memory import MemoryBank
+
+        if not is_bank(bank):
+            hint = "give a file (.sqlite); import others with `reasoningbank memory import`"
+            what = "not a memory bank" if bank.exists() else "no such bank"
+            raise UsageError(what, where=str(bank), hint=hint, code="not-a-bank")
+        # Opening refuses a damaged one.
+        MemoryBank(bank, readonly=True).close()
     if credentials is not None:
         credentials_from(credentials)
     chosen = Settings.agent if agent is None else agent
@@ -159,15 +167,3 @@ def mcp(
 def _on_signals(act: Callable[[int, object], None]) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, act)
-
-
-def _check_bank(bank: Path) -> None:
-    from reasoningbank.experiment.memory_sources import is_bank
-    from reasoningbank.memory import MemoryBank
-
-    if not is_bank(bank):
-        hint = "give a file (.sqlite); import others with `reasoningbank memory import`"
-        what = "not a memory bank" if bank.exists() else "no such bank"
-        raise UsageError(what, where=str(bank), hint=hint, code="not-a-bank")
-    # Opening refuses a damaged one.
-    MemoryBank(bank, readonly=True).close()

@@ -42,10 +42,7 @@ _WIDE = ("arm", "n", "score", "95% CI", "row F1", "ran", *STATUSES, "s median", 
 
 
 def print_summary(summary: RunSummary, title: str) -> None:
-    """Print the arms, the pre-registered comparison, the others, and what memory did.
-
-    Leaks come before everything else.
-    """
+    """Print leaks, the arms, the pre-registered comparison, the others, and what memory did."""
     _print(_leak_lines(summary))
     if output.console.is_terminal:
         output.show(arm_table(summary, _NARROW, title))
@@ -175,10 +172,7 @@ _SHOWN = {
 
 
 def print_estimate(estimate: RunEstimate, *, as_json: bool = False) -> None:
-    """Print what a run would take: one line per arm, their sum, and what the numbers rest on.
-
-    An upper bound is printed with ``≤``, an unknown amount as ``?``.
-    """
+    """Print what a run would take: one line per arm, their sum, and what the numbers rest on."""
     if as_json:
         output.print_json(estimate.to_json())
         return
@@ -194,8 +188,7 @@ def print_estimate(estimate: RunEstimate, *, as_json: bool = False) -> None:
         planned = sum(arm.planned for arm in estimate.arms if arm.agent != "judge")
         bound = any(arm.is_bound and arm.todo for arm in estimate.arms)
         # No arm can have this name.
-        total = ["(all)", f"{estimate.todo} of {planned}", *_cells(estimate.total, bound)]
-        rows.append(total)
+        rows.append(["(all)", f"{estimate.todo} of {planned}", *_cells(estimate.total, bound)])
     output.print_table(_ESTIMATE, rows, estimate.name)
     _print(_estimate_lines(estimate))
 

@@ -95,7 +95,8 @@ def plan_run(
         shown = (task.expected_sparql for task in corpus if task.id not in hidden)
         pack = replace(pack, prefixes=corpus_prefixes(shown))
     known = [*(stream or split_tasks(corpus).train), *_examples_in_banks(experiment)]
-    selected = _with_levels(selected, known, pack.prefixes)
+    found = levels(selected, known, pack.prefixes)
+    selected = [task.changed(level=found[task.id]) for task in selected]
     wanted = {find_task(run, task_id).id for task_id in tasks}
     for name in only:
         if name not in experiment.arms_by_name:
@@ -276,14 +277,6 @@ def _examples_in_banks(experiment: Experiment) -> list[str]:
         for item in read_bank(arm, 0).items
         if item.src == "gold"
     ]
-
-
-def _with_levels(
-    tasks: Sequence[Task], training: Sequence[Task | str], prefixes: Mapping[str, str]
-) -> list[Task]:
-    """Return tasks with their levels of generalization relative to training tasks."""
-    found = levels(tasks, training, prefixes)
-    return [task.changed(level=found[task.id]) for task in tasks]
 
 
 def plan_trials(

@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from types import FrameType
-from typing import Any, Literal
+from typing import Literal
 
 from filelock import FileLock, Timeout
 
@@ -42,10 +42,6 @@ class RunState:
     workers: int = 1
     in_flight: tuple[TrialKey, ...] = ()
     error: str = ""
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the state as JSON-able data."""
-        return asdict(self)
 
 
 @dataclass
@@ -187,7 +183,7 @@ class StateWriter:
         """Write the state."""
         self.state = replace(self.state, status=status, error=error, updated=_now())
         with contextlib.suppress(RecordError):
-            write_atomically(self._path, self.state.to_json(), durable=False)
+            write_atomically(self._path, asdict(self.state), durable=False)
 
 
 def _now() -> str:

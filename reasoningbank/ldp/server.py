@@ -44,6 +44,7 @@ UPDATE = "application/sparql-update"
 #: Characters of a member's name that its maker asked for.
 _MAX_NAME = 100
 METHODS = "GET, HEAD, PUT, POST, PATCH, DELETE, OPTIONS"
+_ALLOWED = {"Allow": METHODS, "Accept-Post": ", ".join(GRAPH_FORMATS), "Accept-Patch": UPDATE}
 _LDP = "http://www.w3.org/ns/ldp#"
 _EXTENSIONS = {
     "text/turtle": "ttl",
@@ -101,7 +102,7 @@ def respond(documents: Documents, request: Request) -> Response:
     if request.method in ("GET", "HEAD"):
         return _got(documents.read(url), url, request)
     if request.method == "OPTIONS":
-        return Response(204, _allowed())
+        return Response(204, _ALLOWED)
     if request.method == "DELETE":
         documents.delete(url, request.conditions.check)
         return Response(204)
@@ -124,13 +125,12 @@ def _got(document: Document | None, url: str, request: Request) -> Response:
     tag = _tag(document, media_type)
     kind = "BasicContainer" if document.is_container else "RDFSource"
     headers = {
-        **_allowed(),
+        **_ALLOWED,
         "ETag": tag,
         "Vary": "Accept",
         "Link": f'<{_LDP}Resource>; rel="type", <{_LDP}{kind}>; rel="type"',
     }
-    conditions = request.conditions
-    if conditions.if_none_match is not None and conditions.unchanged(tag):
+    if request.conditions.unchanged(tag):
         return Response(304, headers)
     body = written(document.triples, media_type)
     return Response(200, {**headers, "Content-Type": f"{media_type}; charset=utf-8"}, body)
@@ -150,19 +150,14 @@ def _made_member(documents: Documents, container: str, request: Request) -> Resp
         if url is None:
             continue
         triples = read_triples(request.body, request.media_type, url)
-        with contextlib.suppress(_Taken):
-            documents.put(url, triples, _check_free)
+        try:
+            documents.put(url, triples, Conditions(if_none_match="*").check)
+        except Refused as refused:
+            if refused.status != 412:  # with 412 the name is taken
+                raise
+        else:
             return _done(documents, url, 201)
     raise Refused(409, f"no free name in {container}")
-
-
-class _Taken(Exception):  # noqa: N818 - another name is tried
-    pass
-
-
-def _check_free(version: str | None) -> None:
-    if version is not None:
-        raise _Taken
 
 
 def _patched(documents: Documents, url: str, request: Request) -> Response:
@@ -186,11 +181,6 @@ def _done(documents: Documents, url: str, status: int) -> Response:
 
 def _tag(document: Document, media_type: str) -> str:
     return f'"{document.version}.{_EXTENSIONS[media_type]}"'
-
-
-def _allowed() -> dict[str, str]:
-    formats = ", ".join(GRAPH_FORMATS)
-    return {"Allow": METHODS, "Accept-Post": formats, "Accept-Patch": UPDATE}
 
 
 QUERY = "application/sparql-query"
@@ -344,8 +334,7 @@ class LDPServer:
         return f"http://127.0.0.1:{self._http.server_port}{path}"
 
     def __enter__(self) -> LDPServer:
-        self.start()
-        return self
+        return self.start()
 
     def __exit__(self, *_: object) -> None:
         self.stop()

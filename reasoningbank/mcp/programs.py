@@ -215,12 +215,12 @@ def _answer(session: Session, outcome: ProgramResult) -> dict[str, Any]:
     return {"ref": ref.key, **outcome.part(ref.key)}
 
 
+@dataclass
 class _Stoppable:
     """A runtime that sends nothing after the call was cancelled."""
 
-    def __init__(self, runtime: algebra.Runtime, stop: threading.Event) -> None:
-        self._runtime = runtime
-        self._stop = stop
+    _runtime: algebra.Runtime
+    _stop: threading.Event
 
     def __getattr__(self, name: str) -> Any:
         if self._stop.is_set():

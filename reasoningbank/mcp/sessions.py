@@ -370,16 +370,12 @@ class Sessions:
             if len(session.store):
                 self._marked[session.mark] = (session, self._clock())
                 self._marked.move_to_end(session.mark)
-                self._make_room(settings.most_sessions)
+                free = [known for known in self._marked if not self._users[self._marked[known][0]]]
+                for least_recent in free[: max(0, len(self._marked) - settings.most_sessions)]:
+                    self._close(self._marked.pop(least_recent)[0])
             elif not self._users[session]:
                 self._marked.pop(session.mark, None)
                 self._close(session)
-
-    def _make_room(self, most: int) -> None:
-        """Close the least recently used sessions that are not in use."""
-        free = [mark for mark, (session, _) in self._marked.items() if not self._users[session]]
-        for mark in free[: max(0, len(self._marked) - most)]:
-            self._close(self._marked.pop(mark)[0])
 
     def _new(self, mark: str = "") -> Session:
         session = Session(self._shared, mark)

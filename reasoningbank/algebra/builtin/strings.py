@@ -80,15 +80,6 @@ def replace_all(text: str, pattern: str, replacement: str, flags: str = "") -> s
 
 @functools.lru_cache(maxsize=256)
 def _compiled(pattern: str, flags: str) -> regex.Pattern[str]:
-    found = _translated(pattern, flags)
-    if found.search(""):
-        hint = "use + instead of *, or anchor it to something"
-        what = f"the pattern {pattern!r} matches the empty string"
-        raise ProgramError(what, where="args.pattern", hint=hint, code="empty-match")
-    return found
-
-
-def _translated(pattern: str, flags: str) -> regex.Pattern[str]:
     # It takes a fifth of a second to load, and most programs do without.
     from elementpath.regex import RegexError, translate_pattern
 
@@ -97,21 +88,24 @@ def _translated(pattern: str, flags: str) -> regex.Pattern[str]:
         what = f"unknown flag {odd[0]!r}"
         hint = "use s, m, i, x or q"
         raise ProgramError(what, where="args.flags", hint=hint, code="bad-flag", flag=odd[0])
-    number = 0
-    for flag in set(flags) & set(_FLAGS):
-        number |= _FLAGS[flag]
+    number = sum(_FLAGS[flag] for flag in set(flags) & set(_FLAGS))
+    written = _without_blanks(pattern) if "x" in flags else pattern
     try:
         if "q" in flags:
-            return regex.compile(regex.escape(pattern, special_only=False), number)
-        if "x" in flags:
-            pattern = _without_blanks(pattern)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", FutureWarning)
-            return regex.compile(translate_pattern(pattern, number), number | regex.VERSION0)
+            found = regex.compile(regex.escape(pattern, special_only=False), number)
+        else:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", FutureWarning)
+                found = regex.compile(translate_pattern(written, number), number | regex.VERSION0)
     except (RegexError, regex.error, re.error, IndexError, OverflowError) as error:
         hint = "escape literal characters with a backslash"
         what = f"the pattern {pattern!r} is not a regular expression of XPath: {error}"
         raise ProgramError(what, where="args.pattern", hint=hint, code="bad-pattern") from None
+    if found.search(""):
+        hint = "use + instead of *, or anchor it to something"
+        what = f"the pattern {pattern!r} matches the empty string"
+        raise ProgramError(what, where="args.pattern", hint=hint, code="empty-match")
+    return found
 
 
 def _without_blanks(pattern: str) -> str:
@@ -143,7 +137,8 @@ def _replacer(replacement: str, groups: int) -> Callable[[regex.Match[str]], str
             parts.append(text or escaped)
         else:
             sign = found[0][0]
-            raise _bad_replacement(replacement, f"write {sign} as \\{sign}")
+            what, hint = f"the replacement {replacement!r} is invalid", f"write {sign} as \\{sign}"
+            raise ProgramError(what, where="args.replacement", hint=hint, code="bad-replacement")
 
     def put(match: regex.Match[str]) -> str:
         return "".join(
@@ -152,11 +147,6 @@ def _replacer(replacement: str, groups: int) -> Callable[[regex.Match[str]], str
         )
 
     return put
-
-
-def _bad_replacement(replacement: str, hint: str) -> ProgramError:
-    what = f"the replacement {replacement!r} is invalid"
-    return ProgramError(what, where="args.replacement", hint=hint, code="bad-replacement")
 
 
 @define("Concat", "text", _STRINGS)
