@@ -63,6 +63,7 @@ class TableResult(_Rows):
         n_chars: Characters of all cells, counted on arrival; see `chars`.
 
     Examples:
+        >>> from pyoxigraph import NamedNode
         >>> result = TableResult.of(["x"], [[NamedNode("http://e/a")], [None]])
         >>> result.n_rows, result.rows(0, 1)
         (2, [(<NamedNode value=http://e/a>,)])
@@ -89,6 +90,7 @@ class GraphResult(_Rows):
         """Build a result from triples; repeated ones are dropped.
 
         Examples:
+            >>> from pyoxigraph import NamedNode
             >>> a = NamedNode("http://e/a")
             >>> GraphResult.of([Triple(a, a, a), Triple(a, a, a)]).n_rows
             1

@@ -240,6 +240,8 @@ def written(
     Examples:
         >>> written(Literal("Eiche")), written(Literal(3)), written(Literal(True))
         ('"Eiche"', '3', 'true')
+        >>> written(Literal("1", datatype=NamedNode(XSD + "boolean")))
+        'true'
     """
     if isinstance(term, NamedNode):
         return _compact_iri(term.value, prefixes, max_chars)
@@ -248,6 +250,9 @@ def written(
     if isinstance(term, BlankNode):
         return str(term)
     datatype = term.datatype.value
+    if datatype == XSD + "boolean" and (value := _plain(term)) is not None:
+        # Virtuoso spells booleans 0 and 1.
+        return str(value).lower()
     if (bare := _BARE.get(datatype)) and re.fullmatch(bare, term.value):
         return term.value
     text = str(Literal(cut(term.value, max_chars)))

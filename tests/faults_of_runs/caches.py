@@ -72,7 +72,7 @@ def other_rows(stage: Stage) -> None:
     pq.write_table(table.set_column(0, "plant", wrong), path)
 
 
-ANSWERS, FEATURES = "answers.sqlite", "query-features.sqlite"
+ANSWERS = "answers.sqlite"
 ANEW = "computing the gold again"
 
 CACHES = [
@@ -115,27 +115,6 @@ CACHES = [
     Fault(
         "other bytes in the answers' cache",
         poisoned(execute(ANSWERS, "UPDATE entries SET value = substr(value, 1, 30)")),
-        "",
-        0,
-        6,
-    ),
-    Fault(
-        "the features' cache overwritten by garbage",
-        poisoned(overwrite(FEATURES, garbage)),
-        r"query-features.sqlite.damaged",
-        0,
-        6,
-    ),
-    Fault(
-        "the features' cache cut off",
-        poisoned(overwrite(FEATURES, cut)),
-        r"query-features.sqlite.damaged",
-        0,
-        6,
-    ),
-    Fault(
-        "other values in the features' cache",
-        poisoned(execute(FEATURES, "UPDATE entries SET value = '{\"score\": 99}'")),
         "",
         0,
         6,

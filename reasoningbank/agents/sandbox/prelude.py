@@ -12,8 +12,6 @@ import itertools as _itertools
 import json as _json
 import sys as _sys
 
-from pyodide.code import eval_code_async as _eval_code_async
-
 #: Most characters that one turn may print; more than a prompt would ever hold.
 _RB_PRINTED = 1_000_000
 #: Characters of an error, and of the line that raised it.
@@ -126,9 +124,11 @@ _rb_turns = _itertools.count()
 
 async def _rb_run(code, mark):
     """Run a turn; what fails is a text that begins with `mark`."""
+    from pyodide.code import eval_code_async
+
     turn, printed = f"<turn {next(_rb_turns)}>", _sys.stdout
     try:
-        value = await _eval_code_async(code, globals(), filename=turn)
+        value = await eval_code_async(code, globals(), filename=turn)
         if value is not None:
             print(value)
     except BaseException as error:
