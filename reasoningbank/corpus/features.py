@@ -20,7 +20,7 @@ from reasoningbank.cache import DiskCache
 from reasoningbank.errors import QueryError
 from reasoningbank.sparql.query import MOST_TOKENS, parse_algebra
 from reasoningbank.sparql.shape import group_id
-from reasoningbank.sparql.tokens import Token, closing, tokenize
+from reasoningbank.sparql.tokens import AGGREGATES, Token, closing, tokenize
 from reasoningbank.sparql.tree import Group, QueryTree, TriplePattern, read_query
 
 Complexity = Literal["simple", "moderate", "complex"]
@@ -52,7 +52,6 @@ MODERATE_UP_TO = 6.5
 #: Part of the cache key: raised when templates change.
 VERSION = 3
 
-_AGGREGATES = ("COUNT", "SUM", "MIN", "MAX", "AVG", "SAMPLE", "GROUP_CONCAT")
 _FEATURE_OF_WORD = {name.upper(): name for name in FEATURES} | dict.fromkeys(
     ("COUNT", "SUM", "AVG", "GROUP"), "aggregate"
 )
@@ -198,7 +197,7 @@ def _count_level(tokens: Sequence[Token], counts: Counter[str]) -> None:
         if depth == 0 and token.text != "}":
             level.append(token)
     words = {token.text.upper() for token in level if token.kind == "word"}
-    counts["aggregate"] += not words.isdisjoint(("GROUP", *_AGGREGATES))
+    counts["aggregate"] += not words.isdisjoint(("GROUP", *AGGREGATES))
     counts["order"] += "ORDER" in words
     counts["limit"] += not words.isdisjoint(("LIMIT", "OFFSET"))
     counts["filter"] += "HAVING" in words
@@ -212,7 +211,7 @@ def _count_level(tokens: Sequence[Token], counts: Counter[str]) -> None:
             opened.pop()
         elif token.is_word("AS") and opened:
             column = level[opened[-1] + 1 : at]
-            aggregate = column[0].is_word(*_AGGREGATES) and closing(column, 1) == len(column)
+            aggregate = column[0].is_word(*AGGREGATES) and closing(column, 1) == len(column)
             counts["bind"] += not aggregate
 
 

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from reasoningbank.errors import QueryError
 from reasoningbank.sparql.query import FAILS, complaint_of, parsed_alone
 from reasoningbank.sparql.tokens import (
+    AGGREGATES,
     Edit,
     Token,
     apply_edits,
@@ -221,7 +222,6 @@ def _closed_again(tokens: Sequence[Token], at: int) -> int:
 
 # -- repair -------------------------------------------------------------------------------
 
-_AGGREGATES = ("COUNT", "SUM", "MIN", "MAX", "AVG", "SAMPLE", "GROUP_CONCAT")
 _MODIFIERS = ("GROUP", "HAVING", "ORDER", "LIMIT", "OFFSET")
 _GOES_ON = ("FILTER", "OPTIONAL", "BIND", "MINUS", "VALUES")
 
@@ -255,7 +255,7 @@ def _name_aggregates(tokens: Sequence[Token]) -> _Edits:
         at += 1
         if token.text == "(":
             at = closing(tokens, at - 1)
-        elif token.is_word(*_AGGREGATES) and then.text == "(":
+        elif token.is_word(*AGGREGATES) and then.text == "(":
             at = closing(tokens, at)
             named = [t.is_word("AS") or t.kind == "variable" for t in tokens[at : at + 2]]
             yield Edit(token.start, token.start, "(")

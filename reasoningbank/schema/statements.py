@@ -13,10 +13,9 @@ from rdflib.term import Identifier, Literal, URIRef, Variable
 
 from reasoningbank.schema.lookups import read_condition, read_literal
 from reasoningbank.sparql.terms import RDF_TYPE, absolute
-from reasoningbank.sparql.tokens import Token, tokenize
+from reasoningbank.sparql.tokens import AGGREGATES, Token, tokenize
 from reasoningbank.sparql.tree import Clause, Group, QueryTree, projection, read_query
 
-_AGGREGATES = ("COUNT", "SUM", "MIN", "MAX", "AVG", "SAMPLE", "GROUP_CONCAT")
 #: A regular expression that is one plain text from end to end.
 _WHOLE = re.compile(r"\^([^\W\d_](?:[^\W_]|[ '-])*)\$")
 
@@ -164,7 +163,7 @@ class _Walk:
         # GROUP BY follows the group, which ends at the clause's last brace.
         closing = max(at for at, token in enumerate(tokens) if token.text == "}")
         grouped = any(token.is_word("GROUP") for token in tokens[closing:])
-        if any(token.is_word(*_AGGREGATES) for token in head) and not grouped:
+        if any(token.is_word(*AGGREGATES) for token in head) and not grouped:
             inner = replace(inner, alone=inner.scope)
         self.projection(head[1:], inner)
         return inner
@@ -172,7 +171,7 @@ class _Walk:
     def projection(self, tokens: Sequence[Token], place: _Place) -> None:
         """Relate the variables of each expression that is selected; aggregates relate none."""
         for part in _parentheses(tokens):
-            if not any(token.is_word(*_AGGREGATES) for token in part):
+            if not any(token.is_word(*AGGREGATES) for token in part):
                 self._relate((t.text[1:] for t in part if t.kind == "variable"), place)
 
     # -- patterns -------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from itertools import pairwise
 
 from reasoningbank.errors import QueryError
-from reasoningbank.sparql.tokens import Token, position, tokenize
+from reasoningbank.sparql.tokens import AGGREGATES, Token, position, tokenize
 
 #: Longer queries take seconds to parse; split long VALUES lists over several queries.
 MOST_CHARS = 50_000
@@ -19,7 +19,6 @@ _ESCAPE = re.compile(r"\\u([0-9A-Fa-f]{4})|\\U([0-9A-Fa-f]{8})")
 _MARKER = re.compile(r"\[\[ ## \w+ ## \]\]")
 _PAIRS = {"(": ")", "{": "}", "[": "]"}
 _FORMS = ("SELECT", "ASK", "CONSTRUCT", "DESCRIBE")
-_AGGREGATES = ("COUNT", "SUM", "AVG", "MIN", "MAX", "SAMPLE", "GROUP_CONCAT")
 #: Built-in functions of SPARQL 1.1 (section 17.4), then those that SPARQL 1.2 adds.
 _FUNCTIONS = """
 ABS BNODE BOUND CEIL COALESCE CONCAT CONTAINS DATATYPE DAY ENCODE_FOR_URI FLOOR HOURS IF IRI
@@ -257,7 +256,7 @@ def _aggregate(tokens: Sequence[Token]) -> Iterator[tuple[str, str]]:
             in_head, depth = True, 0
         elif token.text == "{" or token.is_word("WHERE", "FROM"):
             in_head = False
-        elif in_head and depth == 0 and token.is_word(*_AGGREGATES):
+        elif in_head and depth == 0 and token.is_word(*AGGREGATES):
             hint = f"write ({token.text.upper()}(...) AS ?name) with the outer parentheses"
             yield "aggregate-parentheses", hint
         depth += (token.text == "(") - (token.text == ")")
@@ -265,7 +264,7 @@ def _aggregate(tokens: Sequence[Token]) -> Iterator[tuple[str, str]]:
 
 def _function(tokens: Sequence[Token]) -> Iterator[tuple[str, str]]:
     functions = _FUNCTIONS.split()
-    known = (*functions, *_AGGREGATES, *_BEFORE_PARENTHESES.split())
+    known = (*functions, *AGGREGATES, *_BEFORE_PARENTHESES.split())
     for token, after in pairwise(tokens):
         name = token.text.upper()
         if token.kind == "word" and after.text == "(" and name not in known:

@@ -63,6 +63,8 @@ _PATTERN = re.compile(
 _QUOTED = {"<<(": ")>>", "<<": ">>"}
 _CLOSED_BY = {"{": "}", "[": "]", "(": ")", **_QUOTED}
 _PATH = frozenset("/|^!")
+#: Aggregates of SPARQL 1.1 (section 11).
+AGGREGATES = ("COUNT", "SUM", "MIN", "MAX", "AVG", "SAMPLE", "GROUP_CONCAT")
 #: Kinds of tokens that are a whole operand.
 _OPERANDS = frozenset({"variable", "number", "string", "tag", "iri", "name", "blank"})
 
