@@ -25,7 +25,6 @@ from reasoningbank.memory.search import Retrieval
 from reasoningbank.retrieval import Embedder
 from reasoningbank.schema import Schema
 from reasoningbank.sparql import (
-    STANDARD_PREFIXES,
     Discovery,
     EndpointConfig,
     NamedGraph,
@@ -33,6 +32,7 @@ from reasoningbank.sparql import (
     compact,
     discover,
 )
+from reasoningbank.sparql.terms import SCHEMA_NAMESPACES
 
 #: The layers in the order of the context: those that are the same for every question first.
 LAYERS = ("L0", "L3", "L1", "L2")
@@ -189,8 +189,6 @@ MOST_LABELS = 6
 MOST_GRAPHS = 12
 #: Classes named beside a label property.
 MOST_LABELLED = 3
-#: Classes that type everything in some data say nothing about it.
-_OF_SCHEMAS = tuple(STANDARD_PREFIXES[name] for name in ("rdf", "rdfs", "owl"))
 
 
 def sense_card(
@@ -240,7 +238,7 @@ def _size(endpoint: EndpointConfig, discovery: Discovery | None, pack: Pack | No
 def _classes(endpoint: EndpointConfig, vocabulary: Schema, short: Callable[[str], str]) -> Line:
     """Name the main classes with their numbers of instances: named things and rich ones first."""
     known = {iri: term for iri, term in vocabulary.classes.items() if term.count or term.in_data}
-    chosen = [iri for iri in known if not iri.startswith(_OF_SCHEMAS)] or list(known)
+    chosen = [iri for iri in known if not iri.startswith(SCHEMA_NAMESPACES)] or list(known)
     labels = set(endpoint.label_properties)
 
     def weight(iri: str) -> tuple[bool, float]:

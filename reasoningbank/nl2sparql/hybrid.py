@@ -253,14 +253,13 @@ def shown_examples(
         # The vectors of the examples are shared.
         retriever = weighted = copy.copy(hybrid)
         weighted.weights = weights
-    groups = _groups(pack)
-    hidden_groups = (groups[one] for one in hidden if whole_groups and one in groups)
-    return ShownExamples(retriever, frozenset(hidden_groups), frozenset(hidden))
+    hidden_groups = _groups_of(pack, hidden) if whole_groups else frozenset()
+    return ShownExamples(retriever, hidden_groups, frozenset(hidden))
 
 
 def examples_left(pack: Pack, hidden: frozenset[str]) -> int:
     """Return how many examples may be shown if some tasks, and their groups, are hidden."""
-    groups = {group for task, group in _groups(pack).items() if task in hidden}
+    groups = _groups_of(pack, hidden)
     shown = _groups(example_pack(pack)).items()
     return sum(task not in hidden and group not in groups for task, group in shown)
 
@@ -268,6 +267,11 @@ def examples_left(pack: Pack, hidden: frozenset[str]) -> int:
 @once_a_pack
 def _opened(pack: Pack, embedding: str, index: str) -> HybridRetriever:
     return HybridRetriever(pack, embedder=open_embedder(embedding), index=index)
+
+
+def _groups_of(pack: Pack, tasks: frozenset[str]) -> frozenset[str]:
+    groups = _groups(pack)
+    return frozenset(groups[one] for one in tasks if one in groups)
 
 
 @once_a_pack

@@ -19,7 +19,7 @@ from reasoningbank.errors import QueryError
 from reasoningbank.sparql.client import SPARQLClient
 from reasoningbank.sparql.endpoint import EndpointConfig
 from reasoningbank.sparql.results import TableResult
-from reasoningbank.sparql.terms import STANDARD_PREFIXES, Term, written
+from reasoningbank.sparql.terms import SCHEMA_NAMESPACES, Term, written
 
 logger = logging.getLogger(__name__)
 
@@ -30,7 +30,6 @@ MOST_MENTIONS = 5
 #: A name of more resources than this is an ordinary word.
 MOST_MEANT = 3
 
-_OF_SCHEMAS = tuple(STANDARD_PREFIXES[name] for name in ("rdf", "rdfs", "owl"))
 _LAST_PART = re.compile(r"[/#:]")
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|_+")
 _TOKEN = re.compile(r"[^\s\"“”„«»‘’?!;,()]+")
@@ -113,7 +112,7 @@ class EntityLinker:
         """Return a question with the classes of its resources in place of their names."""
         for mention in reversed(self.mentions(question)):
             at = _place(mention.words, question)
-            kinds = [kind for kind in mention.classes if not kind.startswith(_OF_SCHEMAS)]
+            kinds = [kind for kind in mention.classes if not kind.startswith(SCHEMA_NAMESPACES)]
             kind = _CAMEL.sub(" ", _LAST_PART.split(kinds[0])[-1]).lower() if kinds else "resource"
             question = f"{question[: at.start]}{kind}{question[at.stop :]}"
         return question

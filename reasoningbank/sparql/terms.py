@@ -60,6 +60,8 @@ _BARE: Mapping[str, str] = {
     XSD + "decimal": r"[+-]?\d{0,300}\.\d{1,300}",
     XSD + "double": r"[+-]?(?:\d{1,300}(?:\.\d{0,300})?|\.\d{1,300})[eE][+-]?\d{1,9}",
 }
+#: Namespaces of schemas: their classes type everything in some data and say nothing about it.
+SCHEMA_NAMESPACES = tuple(STANDARD_PREFIXES[name] for name in ("rdf", "rdfs", "owl"))
 #: A text that alone would read as an IRI, a prefixed name, a blank node or a quoted literal.
 _LIKE_A_TERM = re.compile(r'".*|<\S*>|<<.*|_:\S+|(?:[^\W\d_][\w.-]*)?:\S*', re.DOTALL)
 _NOT_IN_IRI = re.compile(r"[\x00-\x20<>\"{}|^`\\]")
