@@ -30,6 +30,7 @@ _TRIALS = r"trials/[^/]+/[^/]+\.json"
 _STEPS = r"learning/[^/]+/\d+\.json"
 _BANK_NOTES = r"learning/[^/]+\.bank\.json"
 _SNAPSHOTS = r"memory/[^/]+\.jsonl"
+_COMPILED = r"compiled/[^/]+\.json"
 
 
 @dataclass(frozen=True, order=True)
@@ -339,6 +340,10 @@ class RunFolder:
             _BANK_NOTES, lambda name: _parsed(self.storage, name, "a note of a bank", dict)
         )
 
+    def compiled(self) -> Iterator[tuple[Path, Mapping[str, Any] | RecordError]]:
+        """Yield what optimizers compiled, for each arm and seed, or the error of reading it."""
+        return self._each(_COMPILED, lambda name: _parsed(self.storage, name, "a program", dict))
+
     def _each(
         self, pattern: str, read: Callable[[str], Found]
     ) -> Iterator[tuple[Path, Found | RecordError]]:
@@ -419,7 +424,7 @@ class RunFolder:
         damaged = {path for path, found in self.read_all() if isinstance(found, RecordError)}
         for path in sorted(damaged):
             on_damaged(path)
-        patterns = (_TRIALS, _STEPS, _BANK_NOTES, _SNAPSHOTS)
+        patterns = (_TRIALS, _STEPS, _BANK_NOTES, _SNAPSHOTS, _COMPILED)
         names = [name for pattern in patterns for name in self.storage.names(pattern)]
         names = [name for name in names if self.storage.path(name) not in damaged]
         self.storage.pack(target, names)
