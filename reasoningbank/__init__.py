@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from reasoningbank.findings import Finding as Finding
     from reasoningbank.judge import ExecutionJudge as ExecutionJudge
     from reasoningbank.judge import LMJudge as LMJudge
+    from reasoningbank.judge import open_metric as open_metric
+    from reasoningbank.judge import to_examples as to_examples
     from reasoningbank.lm import open_lm as open_lm
     from reasoningbank.memory import MemoryBank as MemoryBank
     from reasoningbank.memory import MemoryItem as MemoryItem
@@ -55,7 +57,7 @@ _ROOMS = {
     "experiment": "Arm Experiment RunFolder load_experiment run_experiment",
     "experiment.ask": "ask",
     "findings": "Finding",
-    "judge": "ExecutionJudge LMJudge",
+    "judge": "ExecutionJudge LMJudge open_metric to_examples",
     "lm": "open_lm",
     "memory": "MemoryBank MemoryItem",
     "nl2sparql": "NL2SPARQL",

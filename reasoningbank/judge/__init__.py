@@ -2,8 +2,9 @@
 
 `ExecutionJudge` runs the submitted query and compares its result with the frozen gold; `compare`
 is that comparison alone, `compare_files` the same for files. `LMJudge` needs no gold: it is given a
-`Case`, the part of an attempt that it may see. `agreement` compares the verdicts of another judge
-with those of the execution judge.
+`Case`, the part of an attempt that it may see. `ExecutionMetric` is the execution judge as a metric
+of DSPy, and `to_examples` makes tasks its examples. `agreement` compares the verdicts of another
+judge with those of the execution judge.
 
 A verdict's `findings` say what differs, each with a code and fields:
 
@@ -45,6 +46,7 @@ from reasoningbank.judge.evidence import AnswerSample, Evidence, sample_of
 from reasoningbank.judge.execution import ExecutionJudge, Judgement, Verdict, VerdictStatus
 from reasoningbank.judge.gold import Gold, GoldStore
 from reasoningbank.judge.lm_judge import LMJudge, LMVerdict
+from reasoningbank.judge.metric import ExecutionMetric, open_metric, to_examples
 
 __all__ = [
     "Agreement",
@@ -55,6 +57,7 @@ __all__ = [
     "DocumentChanges",
     "Evidence",
     "ExecutionJudge",
+    "ExecutionMetric",
     "Gold",
     "GoldStore",
     "Judgement",
@@ -70,8 +73,10 @@ __all__ = [
     "compare",
     "compare_files",
     "findings_of",
+    "open_metric",
     "pairs_with",
     "read_answer",
     "rule_verdict",
     "sample_of",
+    "to_examples",
 ]
