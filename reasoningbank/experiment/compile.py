@@ -216,11 +216,9 @@ class Compilation:
         self._metric = ExecutionMetric(context.judge, context.schema, experiment.metric)
         self._counter, self._attempts, self._lock = UsageCounter(), Usage(), threading.Lock()
         self._filtered_out: list[dict[str, str]] = []
-        raw = to_examples(task for task in training.tasks if self._may_show(task))
-        self._golds = {example.task: example for example in raw}
-        self._examples = [self._example(one) for one in raw]
-        by_id = {task.id: task for task in training.tasks}
-        self._by_question = {one.question: by_id[one.task] for one in self._examples}
+        shown = [task for task in training.tasks if self._may_show(task)]
+        self._examples = [self._example(task) for task in shown]
+        self._tasks = {one.question: task for one, task in zip(self._examples, shown, strict=True)}
 
     @property
     def ended(self) -> str:
@@ -330,7 +328,7 @@ class Compilation:
                 # Each question may take an equal share, so that the last ones have theirs.
                 self._limit = total * at // len(questions)
             near = knn.KNN(question=self._training.asked(task.query))
-            key = tuple(example.task for example in near)
+            key = tuple(example.question for example in near)
             if key not in made:
                 few_shot = dspy.BootstrapFewShot(**knn.few_shot_bootstrap_args)
                 made[key] = self._checked(few_shot.compile(student, trainset=near), student)
@@ -346,7 +344,7 @@ class Compilation:
     ) -> Any:
         """Judge a prediction by the task's own gold."""
         try:
-            gold = self._golds[example.task]
+            (gold,) = to_examples([self._tasks[example.question]])
             return self._metric(gold, prediction, trace, pred_name, pred_trace)
         except EndpointError as error:
             # Optimizers would count it as a wrong answer.
@@ -357,7 +355,7 @@ class Compilation:
         """Let the agent answer a training question, as in a trial."""
         if self.ended:
             return None
-        task, arm = self._by_question[question], self._arm
+        task, arm = self._tasks[question], self._arm
         recall = Recall(question=question, adopt=adopt)
         key = TrialKey(arm.name, task.id, self._seed)
         trial = Trial(
@@ -395,6 +393,7 @@ class Compilation:
         self._answer(self._examples[0].question, look)
         if self.failure is not None:
             raise self.failure
+        self._attempts = Usage()
         return Program(parts, self._answer)
 
     def _checked(self, program: Program, student: Program) -> dict[str, Any]:
@@ -428,12 +427,12 @@ class Compilation:
             self._filtered_out.append({"task": task.id, "code": found.code, "what": found.what})
         return found is None
 
-    def _example(self, raw: dspy.Example) -> dspy.Example:
-        """Return an example as the agent reads and writes: without prefixes that are declared."""
-        query = raw.sparql
+    def _example(self, task: Task) -> dspy.Example:
+        """Return a task as the agent reads and writes: without prefixes that are declared."""
+        question, query = self._training.asked(task.query), task.expected_sparql
         with contextlib.suppress(QueryError):
             query = shortened(query, self._context.endpoint.namespaces)
-        return raw.copy(question=self._training.asked(raw.question), sparql=query)
+        return dspy.Example(question=question, sparql=query).with_inputs("question")
 
     @property
     def _usage(self) -> Usage:
@@ -465,7 +464,7 @@ class Compilation:
             "options": dict(settings.options),
             "lm": self._arm.lm,
             "reflection_lm": settings.reflection_lm or self._arm.lm,
-            "tasks": [example.task for example in self._examples],
+            "tasks": [task.id for task in self._tasks.values()],
             "trainset": hash_tasks(self._training.tasks),
             "tokens_wanted": self._training.tokens,
         }
