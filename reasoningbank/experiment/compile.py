@@ -1,8 +1,7 @@
 """Agents compiled by optimizers of DSPy, once for each seed, before the first trial of their arm.
 
-An optimizer changes the instructions and the demonstrations of an agent's predictors. These, the
-program, are kept in the run's folder. `KNNFewShot` compiles for each question, so its program has
-predictors for each task of the evaluation.
+A program is what an optimizer changes: instructions and demonstrations of the agent's predictors.
+The run's folder keeps it. `KNNFewShot` compiles for each question, so it makes one for each task.
 """
 
 from __future__ import annotations
@@ -13,8 +12,8 @@ import inspect
 import io
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import dspy
@@ -34,75 +33,66 @@ from reasoningbank.experiment.config import Arm, Experiment
 from reasoningbank.experiment.context import Recall, RunContext
 from reasoningbank.experiment.executors import waits
 from reasoningbank.experiment.manifest import hash_tasks
-from reasoningbank.experiment.records import TrialKey
-from reasoningbank.experiment.settings import CompileSettings, Optimizer
-from reasoningbank.experiment.storage import RunStorage
+from reasoningbank.experiment.records import RunFolder, TrialKey
+from reasoningbank.experiment.settings import CompileSettings
 from reasoningbank.experiment.trial import ENDS_THE_RUN, Trial
 from reasoningbank.judge import ExecutionMetric, to_examples
 from reasoningbank.lm import UsageCounter, asked_as, lm_failure, takes_temperature
 from reasoningbank.memory import LeakageFilter, MemoryItem, Provenance
 from reasoningbank.memory.skeleton import shortened
-from reasoningbank.retrieval import Vectors
 from reasoningbank.trajectory import Usage
 
-VERSION = 1
 #: Of each predictor, by its name in the agent's module: `instructions` and `demos`.
 Predictors = Mapping[str, Mapping[str, Any]]
 #: Parameters of optimizers that the run decides.
 _GIVEN = {"self", "student", "teacher", "trainset", "valset", "metric", "metric_threshold",
           "prompt_model", "task_model", "teacher_settings", "reflection_lm", "vectorizer",
           "few_shot_bootstrap_args", "log_dir", "num_threads", "gepa_kwargs", "seed"}  # fmt: skip
-#: More than any limit of tokens allows, for GEPA, which needs a number of metric calls.
+_PACKAGES = {"MIPROv2": "optuna", "GEPA": "gepa"}
+#: Metric calls of GEPA, which needs a number of them, where tokens are the limit.
 _MANY = 1_000_000
 
 
 def check_optimizer(settings: CompileSettings, where: str) -> None:
-    """Check that an optimizer has the options that it is given."""
-    known = {**_options(settings.optimizer, "init"), **_options(settings.optimizer, "compile")}
-    for name in settings.options:
-        if name not in known:
-            hint = f"choose from {', '.join(sorted(known))}"
-            what = f"{settings.optimizer} has no option {name!r}"
-            raise UsageError(what, where=where, hint=hint, code="unknown-option")
-    if settings.optimizer == "KNNFewShot" and "k" not in settings.options:
-        hint = "set options.k, the number of examples"
-        raise UsageError("KNNFewShot needs k", where=where, hint=hint, code="no-k")
+    """Check that an optimizer knows the options that it is given."""
+    made, compiled = _options(settings.optimizer)
+    unknown = settings.options.keys() - made - compiled
+    if unknown or (settings.optimizer == "KNNFewShot" and "k" not in settings.options):
+        said = f"has no option {min(unknown)!r}" if unknown else "needs the option k"
+        what, hint = f"{settings.optimizer} {said}", f"choose {', '.join(sorted(made | compiled))}"
+        raise UsageError(what, where=where, hint=hint, code="unknown-option" if unknown else "no-k")
 
 
 def check_installed(settings: CompileSettings, where: str) -> None:
-    """Check that the packages that an optimizer needs are installed."""
-    name = {"MIPROv2": "optuna", "GEPA": "gepa"}.get(settings.optimizer)
-    if name and importlib.util.find_spec(name) is None:
-        what = f"{settings.optimizer} needs the package {name}, which is not installed"
-        hint = f"pip install {name}"
-        raise SetupError(what, where=where, hint=hint, code="no-package", package=name)
+    """Check that the package that an optimizer needs is installed."""
+    package = _PACKAGES.get(settings.optimizer, "dspy")
+    if importlib.util.find_spec(package) is None:
+        what = f"{settings.optimizer} needs the package {package}, which is not installed"
+        hint = f"pip install {package}"
+        raise SetupError(what, where=where, hint=hint, code="no-package", package=package)
 
 
-def _options(optimizer: Optimizer, place: str) -> dict[str, Any]:
-    """Return what an optimizer takes when it is made (`init`) or compiles."""
+def _options(optimizer: str) -> tuple[set[str], set[str]]:
+    """Return what an optimizer takes when it is made, and when it compiles."""
     kind = getattr(dspy, optimizer)
-    made = [kind] if optimizer != "KNNFewShot" else [kind, dspy.BootstrapFewShot]
-    calls = [one.__init__ for one in made] if place == "init" else [kind.compile]
-    found = {name: one for call in calls for name, one in inspect.signature(call).parameters.items()}
-    return {name: one for name, one in found.items() if name not in _GIVEN}
+    kinds = [kind, dspy.BootstrapFewShot] if optimizer == "KNNFewShot" else [kind]
+    made = {name for one in kinds for name in inspect.signature(one.__init__).parameters}
+    return made - _GIVEN, set(inspect.signature(kind.compile).parameters) - _GIVEN
 
 
 class Program(dspy.Module):  # type: ignore[misc]
     """An agent as optimizers see it: its predictors, and a call that answers a question."""
 
-    def __init__(
-        self, parts: Mapping[str, dspy.Predict], answer: Callable[[str, Callable[..., None]], Any]
-    ) -> None:
+    def __init__(self, parts: Mapping[str, dspy.Predict], answer: Callable[..., Any]) -> None:
         super().__init__()
-        self.parts = dict(parts)
-        self.answer = answer
+        self.parts, self.answer = dict(parts), answer
 
     def forward(self, question: str) -> dspy.Prediction:
         """Let the agent answer, with the predictors as they are now."""
         names: dict[int, str] = {}
 
         def adopt(module: dspy.Module) -> None:
-            give(self.predictors_by_name(), module)
+            give(self.predictors_shown(), module)
             names.update((id(one), name) for name, one in module.named_predictors())
 
         trace = dspy.settings.trace
@@ -114,34 +104,24 @@ class Program(dspy.Module):  # type: ignore[misc]
             trace += [(self.parts[names[id(p)]], *step) for p, *step in steps if id(p) in names]
         return dspy.Prediction(sparql=sparql or "")
 
-    def predictors_by_name(self) -> dict[str, dict[str, Any]]:
-        """Return instructions and demonstrations of each predictor."""
-        return {
-            name: {"instructions": one.signature.instructions, "demos": list(one.demos)}
-            for name, one in self.parts.items()
-        }
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the same as JSON-able data, of each demonstration what its predictor shows."""
-        found = self.predictors_by_name()
-        for name, part in found.items():
-            shown = {*self.parts[name].signature.fields, "augmented"}
-            part["demos"] = [
-                {key: _plain(value) for key, value in demo.items() if key in shown}
-                for demo in part["demos"]
-            ]
+    def predictors_shown(self) -> dict[str, dict[str, Any]]:
+        """Return, as JSON-able data, what each predictor shows to the model."""
+        found: dict[str, dict[str, Any]] = {}
+        for name, one in self.parts.items():
+            shown = {*one.signature.fields, "augmented"}
+            demos = [{k: _plain(v) for k, v in d.items() if k in shown} for d in one.demos]
+            found[name] = {"instructions": one.signature.instructions, "demos": demos}
         return found
 
 
 def give(predictors: Predictors, module: dspy.Module) -> None:
     """Give the predictors of an agent's module their instructions and demonstrations."""
     for name, one in module.named_predictors():
-        part = predictors[name]
-        one.signature = one.signature.with_instructions(part["instructions"])
-        fields = one.signature.fields
+        one.signature = one.signature.with_instructions(predictors[name]["instructions"])
+        known = one.signature.fields
         one.demos = [
-            dspy.Example(**{k: _typed(fields[k], v) for k, v in demo.items() if k in fields})
-            for demo in part["demos"]
+            dspy.Example(**{k: _typed(known[k], v) for k, v in demo.items() if k in known})
+            for demo in predictors[name]["demos"]
         ]
 
 
@@ -149,190 +129,142 @@ def _plain(value: Any) -> Any:
     return value.model_dump(mode="json") if isinstance(value, BaseModel) else value
 
 
-def _typed(field: Any, value: Any) -> Any:
+def _typed(known: Any, value: Any) -> Any:
     with contextlib.suppress(ValidationError):
-        return TypeAdapter(field.annotation).validate_python(value)
+        return TypeAdapter(known.annotation).validate_python(value)
     return value
 
 
-@dataclass(frozen=True)
-class Training:
-    """What an agent is compiled on.
+def compiled_for(folder: RunFolder, arm: str, seed: int, task: str) -> Predictors | None:
+    """Return what the agent of a trial is given; None if it is not compiled yet."""
+    programs: Mapping[str, Predictors] = (folder.program(arm, seed) or {}).get("programs", {})
+    return programs.get("") or programs.get(task)
 
-    Attributes:
-        tasks: The training tasks, in their order.
-        asked: Returns a question as the agent is asked it.
-        leakage: What no program may hold.
-        embed: Vectors of texts, for the nearest examples.
-        tokens: The most tokens; None for no limit.
-        stop: Set when the run is to end.
-    """
 
+@dataclass
+class Compilation:
+    """Compiles one arm's agent for one seed; `asked` words a question as the agent is asked it."""
+
+    context: RunContext
+    experiment: Experiment
+    arm: Arm
+    seed: int
     tasks: Sequence[Task]
     asked: Callable[[str], str]
     leakage: LeakageFilter
-    embed: Callable[[Sequence[str]], Vectors]
+    embed: Callable[[Sequence[str]], Any]
     tokens: int | None
     stop: threading.Event
+    failure: ReasoningBankError | None = None
+    _filtered_out: list[dict[str, str]] = field(default_factory=list)
+    _counter: UsageCounter = field(default_factory=UsageCounter)
+    _attempts: Usage = field(default_factory=Usage)
+    _lock: Any = field(default_factory=threading.Lock)
 
-
-class Programs:
-    """The compiled programs of a run: `compiled/<arm>.<seed>.json`."""
-
-    def __init__(self, storage: RunStorage) -> None:
-        self._storage = storage
-        self._read: dict[str, Mapping[str, Any]] = {}
-
-    def read(self, arm: str, seed: int) -> Mapping[str, Any] | None:
-        """Return what was compiled for an arm and a seed; None if nothing was yet."""
-        name = f"compiled/{arm}.{seed}.json"
-        if name not in self._read and self._storage.exists(name):
-            self._read[name] = self._storage.read_json(name)
-        return self._read.get(name)
-
-    def write(self, data: Mapping[str, Any]) -> None:
-        """Write a program; it is completely on disk when this returns."""
-        name = f"compiled/{data['arm']}.{data['seed']}.json"
-        self._storage.write_json(name, data)
-        self._read[name] = data
-
-    def predictors(self, arm: str, seed: int, task: str) -> Predictors | None:
-        """Return what a trial's agent is given; None if it is not compiled yet."""
-        programs: Mapping[str, Predictors] = (self.read(arm, seed) or {}).get("programs", {})
-        return programs.get("") or programs.get(task)
-
-
-class Compilation:
-    """Compiles one arm's agent for one seed; what it has is on disk when `run` returns."""
-
-    def __init__(
-        self, context: RunContext, experiment: Experiment, arm: Arm, seed: int, training: Training
-    ) -> None:
-        assert arm.compile is not None
-        self.failure: ReasoningBankError | None = None
-        self._settings = arm.compile
-        self._context, self._experiment, self._arm, self._seed = context, experiment, arm, seed
-        self._training, self._limit = training, training.tokens
-        self._metric = ExecutionMetric(context.judge, context.schema, experiment.metric)
-        self._counter, self._attempts, self._lock = UsageCounter(), Usage(), threading.Lock()
-        self._filtered_out: list[dict[str, str]] = []
-        shown = [task for task in training.tasks if self._may_show(task)]
+    def __post_init__(self) -> None:
+        assert self.arm.compile is not None
+        self._settings, self._limit = self.arm.compile, self.tokens
+        context, shown = self.context, [t for t in self.tasks if self._may_show(t.id, t)]
+        self._metric = ExecutionMetric(context.judge, context.schema, self.experiment.metric)
         self._examples = [self._example(task) for task in shown]
-        self._tasks = {one.question: task for one, task in zip(self._examples, shown, strict=True)}
+        self._known = {one.question: task for one, task in zip(self._examples, shown, strict=True)}
 
     @property
     def ended(self) -> str:
         """Why the agent answers no more questions; empty while it does."""
-        if self.failure is not None:
-            return "failure"
-        if self._training.stop.is_set():
-            return "interrupt"
-        return "budget" if self._limit is not None and self._usage.tokens >= self._limit else ""
+        if self.failure is not None or self.stop.is_set():
+            return "failure" if self.failure is not None else "interrupt"
+        return "budget" if self._limit is not None and self._used().tokens >= self._limit else ""
 
-    def run(self, programs: Programs, questions: Sequence[Task]) -> None:
-        """Compile, and write what the trials of these tasks need.
+    def run(self, folder: RunFolder, questions: Sequence[Task]) -> None:
+        """Compile; what the trials of these tasks need is on disk when this returns.
 
         Raises:
-            UsageError: If no training task is left, or the optimizer refuses its settings.
-            ReasoningBankError: If endpoint or model failed; nothing is written then.
+            UsageError: If no training task is left, or the optimizer refuses its options.
+            ReasoningBankError: If endpoint or model failed; what was compiled for this is lost.
         """
         if not self._examples:
-            what = "the leakage filter leaves no training task"
-            raise UsageError(what, where=f"arm {self._arm.name}", code="no-tasks")
-        before = programs.read(self._arm.name, self._seed) or {}
-        spent = Usage(**before.get("usage", {}))
-        if self._limit is not None:
-            self._limit = max(0, self._limit - spent.tokens)
-        began, found = time.monotonic(), dict(before.get("programs", {}))
-
-        def write(ended: str) -> None:
-            seconds = round(time.monotonic() - began, 3)
-            usage = spent + replace(self._usage, seconds=seconds)
-            programs.write({**self._described(), "ended": ended, "usage": asdict(usage),
-                            "filtered_out": self._filtered_out, "programs": found})  # fmt: skip
-
-        # Optimizers print, and no trial runs beside them.
-        quiet = io.StringIO()
+            where = f"arm {self.arm.name}"
+            raise UsageError("the leakage filter leaves no task", where=where, code="no-tasks")
+        before = folder.program(self.arm.name, self.seed) or {}
+        spent, began = Usage(**before.get("usage", {})), time.monotonic()
+        if self.tokens is not None:
+            self._limit = self.tokens = max(0, self.tokens - spent.tokens)
+        programs, name = dict(before.get("programs", {})), f"{self.arm.name}.{self.seed}"
+        # Optimizers print; no trial runs beside them.
+        quiet, workers = io.StringIO(), self.experiment.executor.workers
+        models: dict[str, Any] = {"lm": self._lm(), "callbacks": [self._counter]}
         with (
             contextlib.redirect_stdout(quiet),
             contextlib.redirect_stderr(quiet),
-            dspy.context(
-                lm=self._lm(),
-                callbacks=[self._counter],
-                num_threads=self._experiment.executor.workers,
-                trace=[],
-            ),
+            dspy.context(**models, num_threads=workers, trace=[]),
         ):
             student = self._student()
-            if self._settings.optimizer == "KNNFewShot":
-                for at, (task, program) in enumerate(self._nearest(student, questions, found)):
-                    if self.ended in ("failure", "interrupt"):
-                        break
-                    found[task.id] = program
-                    write(self.ended if at + 1 == len(questions) else "")
-            else:
-                compiled = self._compiled(student)
-                if compiled is not None:
-                    found[""] = self._checked(compiled, student)
-                    write(self.ended)
+            for task, program in self._programs(student, questions):
+                if self.ended in ("failure", "interrupt"):
+                    break
+                programs[task] = program
+                used = replace(self._used(), seconds=round(time.monotonic() - began, 3))
+                made = {"version": 1, "arm": self.arm.name, "seed": self.seed, "lm": self.arm.lm}
+                made |= self._settings.model_dump(mode="json", exclude={"tasks"})
+                made |= {"tasks": [task.id for task in self._known.values()]}
+                made |= {"trainset": hash_tasks(self.tasks), "filtered_out": self._filtered_out}
+                made |= {"tokens_wanted": before.get("tokens_wanted", self.tokens)}
+                made |= {"usage": asdict(spent + used), "ended": self.ended, "programs": programs}
+                made |= {"before": student.predictors_shown()}
+                folder.storage.write_json(f"compiled/{name}.json", made)
         if self.failure is not None:
             raise self.failure
 
-    def _compiled(self, student: Program) -> Program | None:
-        """Return the program of an optimizer that compiles once; None if it was cut off."""
-        optimizer, options = self._settings.optimizer, dict(self._settings.options)
-        given: dict[str, Any] = {"metric": self.metric}
-        if optimizer == "GEPA":
-            given |= {"reflection_lm": self._reflection(), "seed": self._seed}
-            given["gepa_kwargs"] = {"stop_callbacks": [lambda _: bool(self.ended)]}
-            if not options.keys() & {"auto", "max_full_evals", "max_metric_calls"}:
-                options |= {"auto": "light"} if self._limit is None else {"max_metric_calls": _MANY}
-        else:
+    def _programs(
+        self, student: Program, questions: Sequence[Task]
+    ) -> Iterator[tuple[str, Predictors]]:
+        """Yield programs by task; one with an empty name is for all tasks."""
+        options: dict[str, Any] = {"metric": self.metric, **self._settings.options}
+        if self._settings.optimizer != "GEPA":
             # An answer that is right in part is no example.
-            given["metric_threshold"] = 1.0
-        if optimizer == "MIPROv2":
-            models = {"prompt_model": self._reflection(), "task_model": dspy.settings.lm}
-            given |= {**models, "seed": 9 + self._seed}
-        at_compile = _options(optimizer, "compile")
-        rest = {name: options.pop(name) for name in list(options) if name in at_compile}
-        try:
-            made = getattr(dspy, optimizer)(**given, **options)
-            compiled: Program = made.compile(student, trainset=self._examples, **rest)
-        except Exception as error:
-            if self.ended == "budget":
-                return student
-            meant = lm_failure(error)
-            if self.ended != "interrupt" and self.failure is None:
-                self.failure = meant or self._refused(error)
-            return None
-        return None if self.ended in ("failure", "interrupt") else compiled
-
-    def _refused(self, error: Exception) -> UsageError:
-        lines = str(error).strip().splitlines() or [type(error).__name__]
-        where = f"arm {self._arm.name}, compile"
-        what = f"{self._settings.optimizer} failed: {lines[0]}"
-        return UsageError(what, where=where, hint="change its options", code="optimizer-failed")
-
-    def _nearest(self, student: Program, questions: Sequence[Task], known: Mapping[str, Any]) -> Any:
-        """Yield tasks with the programs that `KNNFewShot` makes for their questions."""
-        options = {"metric": self.metric, "metric_threshold": 1.0, **self._settings.options}
-        knn = dspy.KNNFewShot(
-            trainset=self._examples,
-            vectorizer=dspy.Embedder(lambda texts: self._training.embed(texts)),
-            **options,
-        )
-        made: dict[tuple[str, ...], Any] = {}
-        total = self._limit
+            options["metric_threshold"] = 1.0
+        if self._settings.optimizer != "KNNFewShot":
+            yield "", self._checked(self._compiled(student, options), student)
+            return
+        embedder = dspy.Embedder(lambda texts: self.embed(texts))
+        knn = dspy.KNNFewShot(trainset=self._examples, vectorizer=embedder, **options)
+        made: dict[tuple[str, ...], Predictors] = {}
         for at, task in enumerate(questions, 1):
-            if total is not None:
+            if self.tokens is not None:
                 # Each question may take an equal share, so that the last ones have theirs.
-                self._limit = total * at // len(questions)
-            near = knn.KNN(question=self._training.asked(task.query))
-            key = tuple(example.question for example in near)
+                self._limit = self.tokens * at // len(questions)
+            near = knn.KNN(question=self.asked(task.query))
+            key = tuple(one.question for one in near)
             if key not in made:
                 few_shot = dspy.BootstrapFewShot(**knn.few_shot_bootstrap_args)
                 made[key] = self._checked(few_shot.compile(student, trainset=near), student)
-            yield task, made[key]
+            yield task.id, made[key]
+
+    def _compiled(self, student: Program, options: dict[str, Any]) -> Program:
+        """Return the program of an optimizer that compiles once; as it was if it is cut off."""
+        optimizer, at_compile = self._settings.optimizer, _options(self._settings.optimizer)[1]
+        if optimizer == "GEPA":
+            options |= {"reflection_lm": self._reflection(), "seed": self.seed}
+            options["gepa_kwargs"] = {"stop_callbacks": [lambda _: bool(self.ended)]}
+            if not options.keys() & {"auto", "max_full_evals", "max_metric_calls"}:
+                options |= {"auto": "light"} if self.tokens is None else {"max_metric_calls": _MANY}
+        if optimizer == "MIPROv2":
+            models = {"prompt_model": self._reflection(), "task_model": dspy.settings.lm}
+            options |= {**models, "seed": 9 + self.seed}
+        rest = {name: options.pop(name) for name in list(options) if name in at_compile}
+        try:
+            made: Program = getattr(dspy, optimizer)(**options).compile(
+                student, trainset=self._examples, **rest
+            )
+        except Exception as error:
+            if not self.ended:
+                lines, where = str(error).splitlines(), f"arm {self.arm.name}, compile"
+                what = f"{optimizer} failed: {lines[0] if lines else type(error).__name__}"
+                refused = UsageError(what, where=where, hint="change its options", code="refused")
+                self.failure = lm_failure(error) or refused
+            return student
+        return made
 
     def metric(
         self,
@@ -343,8 +275,8 @@ class Compilation:
         pred_trace: Any = None,
     ) -> Any:
         """Judge a prediction by the task's own gold."""
+        (gold,) = to_examples([self._known[example.question]])
         try:
-            (gold,) = to_examples([self._tasks[example.question]])
             return self._metric(gold, prediction, trace, pred_name, pred_trace)
         except EndpointError as error:
             # Optimizers would count it as a wrong answer.
@@ -353,16 +285,12 @@ class Compilation:
 
     def _answer(self, question: str, adopt: Callable[..., None]) -> str | None:
         """Let the agent answer a training question, as in a trial."""
-        if self.ended:
-            return None
-        task, arm = self._tasks[question], self._arm
-        recall = Recall(question=question, adopt=adopt)
-        key = TrialKey(arm.name, task.id, self._seed)
-        trial = Trial(
-            self._context, self._experiment, arm, task, key, recall=recall, lm=dspy.settings.lm
-        )
-        for seconds in (0.0, *waits(self._experiment.retries)):
-            if seconds and self._training.stop.wait(seconds):
+        task, arm = self._known[question], self.arm
+        key, recall = TrialKey(arm.name, task.id, self.seed), Recall(question=question, adopt=adopt)
+        parts = self.context, self.experiment, arm, task, key
+        trial = Trial(*parts, recall=recall, lm=dspy.settings.lm)
+        for seconds in (0.0, *waits(self.experiment.retries)):
+            if self.ended or self.stop.wait(seconds):
                 return None
             try:
                 attempt = trial.attempt(task.blind())
@@ -375,8 +303,7 @@ class Compilation:
                 break
         if attempt.status in UNJUDGED:
             kind = EndpointError if attempt.status == "error" else UsageError
-            hint, where = "fix the cause, then run the same command", f"{key}, compile"
-            self.failure = kind(attempt.error, where=where, hint=hint, code="compile-failed")
+            self.failure = kind(attempt.error, where=f"{key}, compile", code="compile-failed")
             return None
         return attempt.sparql
 
@@ -391,80 +318,47 @@ class Compilation:
             raise BudgetError("only the predictors are wanted", budget="lm_calls", limit=0)
 
         self._answer(self._examples[0].question, look)
-        if self.failure is not None:
-            raise self.failure
         self._attempts = Usage()
         return Program(parts, self._answer)
 
-    def _checked(self, program: Program, student: Program) -> dict[str, Any]:
+    def _checked(self, program: Program, student: Program) -> Predictors:
         """Return what is kept of a program: nothing that a trial must not be shown."""
-        kept = program.to_json()
+        kept = program.predictors_shown()
         for name, part in kept.items():
-            if self._leaks(name, part["instructions"]):
+            if not self._may_show(name, self.tasks[0], part["instructions"]):
                 part["instructions"] = student.parts[name].signature.instructions
-            part["demos"] = [
-                demo
-                for demo in part["demos"]
-                if not self._leaks(name, "\n".join(str(value) for value in demo.values()))
-            ]
+            texts = ["\n".join(map(str, demo.values())) for demo in part["demos"]]
+            shown = zip(part["demos"], texts, strict=True)
+            part["demos"] = [d for d, text in shown if self._may_show(name, self.tasks[0], text)]
         return kept
 
-    def _leaks(self, name: str, text: str) -> bool:
-        # All of it rests on training tasks, which passed the filter by their provenance.
-        task = self._training.tasks[0]
+    def _may_show(self, name: str, task: Task, text: str = "") -> bool:
+        """Return whether the leakage filter lets a task, or a text based on it, pass."""
         origin = Provenance(task.id, task.group, task.corpus)
-        item = MemoryItem(name, "", text or "-", "gold", provenance=origin)
-        found = self._training.leakage.finding(item)
-        if found is not None:
-            self._filtered_out.append({"predictor": name, "code": found.code, "what": found.what})
-        return found is not None
-
-    def _may_show(self, task: Task) -> bool:
-        origin, gold = Provenance(task.id, task.group, task.corpus), task.expected_sparql
-        item = MemoryItem(task.id, "", "", "gold", gold, question=task.query, provenance=origin)
-        found = self._training.leakage.finding(item)
-        if found is not None:
-            self._filtered_out.append({"task": task.id, "code": found.code, "what": found.what})
+        gold = {} if text else {"pattern": task.expected_sparql, "question": task.query}
+        item = MemoryItem(name, "", text, "gold", provenance=origin, **gold)
+        if (found := self.leakage.finding(item)) is not None:
+            self._filtered_out.append({"name": name, "code": found.code, "what": found.what})
         return found is None
 
     def _example(self, task: Task) -> dspy.Example:
         """Return a task as the agent reads and writes: without prefixes that are declared."""
-        question, query = self._training.asked(task.query), task.expected_sparql
+        question, query = self.asked(task.query), task.expected_sparql
         with contextlib.suppress(QueryError):
-            query = shortened(query, self._context.endpoint.namespaces)
+            query = shortened(query, self.context.endpoint.namespaces)
         return dspy.Example(question=question, sparql=query).with_inputs("question")
 
-    @property
-    def _usage(self) -> Usage:
+    def _used(self) -> Usage:
         with self._lock:
             return self._attempts + self._counter.usage
 
     def _lm(self) -> dspy.BaseLM:
-        arm = self._arm
-        return self._context.models[arm.lm].lm(
-            temperature=arm.temperature,
-            max_tokens=arm.max_tokens,
-            seed=self._seed,
-            rollout_id=self._seed,
-        )
+        arm, seed = self.arm, self.seed
+        sampled = {"temperature": arm.temperature, "seed": seed, "rollout_id": seed}
+        return self.context.models[arm.lm].lm(max_tokens=arm.max_tokens, **sampled)
 
     def _reflection(self) -> dspy.BaseLM:
         """Return the model that proposes instructions."""
-        name = self._settings.reflection_lm or self._arm.lm
+        name = self._settings.reflection_lm or self.arm.lm
         warm = 1.0 if takes_temperature(asked_as(name)) else None
-        return self._context.models[name].lm(role="distiller", temperature=warm, seed=self._seed)
-
-    def _described(self) -> dict[str, Any]:
-        settings = self._settings
-        return {
-            "version": VERSION,
-            "arm": self._arm.name,
-            "seed": self._seed,
-            "optimizer": settings.optimizer,
-            "options": dict(settings.options),
-            "lm": self._arm.lm,
-            "reflection_lm": settings.reflection_lm or self._arm.lm,
-            "tasks": [task.id for task in self._tasks.values()],
-            "trainset": hash_tasks(self._training.tasks),
-            "tokens_wanted": self._training.tokens,
-        }
+        return self.context.models[name].lm(role="distiller", temperature=warm, seed=self.seed)

@@ -23,7 +23,7 @@ from reasoningbank.experiment.plan import find_bank, named_bank
 from reasoningbank.experiment.records import RunFolder, TrialKey, TrialRecord
 from reasoningbank.experiment.settings import BankMemory
 
-_PACKAGES = ("reasoningbank", "dspy", "litellm", "gepa", "oxigraph", "pyoxigraph", "rdflib", "xllamacpp")
+_PACKAGES = ("reasoningbank", "dspy", "litellm", "oxigraph", "pyoxigraph", "rdflib", "xllamacpp")
 
 
 def build_manifest(

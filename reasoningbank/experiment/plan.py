@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import itertools
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -64,7 +63,7 @@ class Plan:
     hidden_by_task: Mapping[str, frozenset[str]] = field(default_factory=dict)
     #: What an arm is made of and is not given in this run; people see it before the run starts.
     denied: tuple[Finding, ...] = ()
-    #: The tasks on which the agents of arms are compiled, by arm.
+    #: The tasks that the agents of arms are compiled on, by arm.
     training: Mapping[str, tuple[Task, ...]] = field(default_factory=dict)
 
     @property
@@ -92,12 +91,12 @@ def plan_run(
     selected = select_tasks(corpus, experiment.tasks)
     stream = _stream(experiment, corpus, selected)
     training = {
-        arm.name: tuple(_training(corpus, selected, arm.compile.tasks or experiment.learning.tasks))
+        arm.name: tuple(_training(experiment, corpus, selected, arm))
         for arm in experiment.arms
         if arm.compile
     }
     learned = stream if experiment.mode == "learn" else ()
-    run = [*selected, *learned, *itertools.chain(*training.values())]
+    run = [*selected, *learned, *(task for tasks in training.values() for task in tasks)]
     hidden = hidden_tasks(corpus, run)
     if not pack.prefixes:
         # A bare folder of examples: namespaces are known only from what the examples declare.
@@ -152,15 +151,13 @@ def _denied(
 
 def _check_arm(experiment: Experiment, arm: Arm) -> None:
     """Check that an arm's agent, bank and distiller exist."""
-    agent = make_agent(arm.agent, **arm.options)
-    where = f"arm {arm.name}"
+    agent, where = make_agent(arm.agent, **arm.options), f"arm {arm.name}"
     if arm.compile:
         # Runs that compile nothing need not import it.
         from reasoningbank.experiment.compile import check_optimizer
 
         if not getattr(agent, "compiles", False):
-            hint = "choose direct, rlm or react"
-            what = f"the agent {arm.agent} cannot be compiled"
+            what, hint = f"{arm.agent} cannot be compiled", "choose direct, rlm or react"
             raise UsageError(what, where=where, hint=hint, code="not-compilable")
         check_optimizer(arm.compile, f"{where}, compile")
     try:
@@ -220,9 +217,19 @@ def _stream(experiment: Experiment, corpus: Sequence[Task], selected: Sequence[T
     examples = any(arm.memory.source == "gold" for arm in experiment.arms)
     if not (learning or examples):
         return []
-    where = "learning.tasks"
+    return _training(experiment, corpus, selected)
+
+
+def _training(
+    experiment: Experiment, corpus: Sequence[Task], selected: Sequence[Task], arm: Arm | None = None
+) -> list[Task]:
+    """Return the tasks of the stream, or those that an arm's agent is compiled on."""
+    learning = arm is not None or experiment.mode == "learn"
+    examples = arm is not None or any(one.memory.source == "gold" for one in experiment.arms)
+    own = arm.compile.tasks if arm and arm.compile else None
+    where = f"arm {arm.name}, compile.tasks" if arm and own else "learning.tasks"
     try:
-        stream = select_tasks(corpus, experiment.learning.tasks)
+        stream = select_tasks(corpus, own or experiment.learning.tasks)
     except UsageError as error:
         raise error.at(where) from None
     part = split_tasks(corpus).by_id()
@@ -233,41 +240,15 @@ def _stream(experiment: Experiment, corpus: Sequence[Task], selected: Sequence[T
             hint = 'choose tasks of split = "train"'
             raise UsageError(what, where=where, hint=hint, code="held-out-task", task=task.id)
     if learning:
-        _check_groups(corpus, selected, stream, where)
+        of = {task.id: group for group, tasks in groups_of(corpus).items() for task in tasks}
+        held_out = {of[task.id]: task.id for task in selected}
+        for task in stream:
+            if of[task.id] in held_out:
+                other = held_out[of[task.id]]
+                what = f"{task.id} shares a group with the evaluation task {other}"
+                hint = 'choose tasks of another split, e.g. split = "train"'
+                raise UsageError(what, where=where, hint=hint, code="shared-group", task=task.id)
     return stream
-
-
-def _training(
-    corpus: Sequence[Task], selected: Sequence[Task], selection: TaskSelection
-) -> list[Task]:
-    """Return the tasks that an agent is compiled on; their golds are shown to it."""
-    where = "compile.tasks"
-    try:
-        tasks = select_tasks(corpus, selection)
-    except UsageError as error:
-        raise error.at(where) from None
-    part = split_tasks(corpus).by_id()
-    for task in tasks:
-        if part[task.id] != "train":
-            what = f"{task.id} is in the {part[task.id]} split and must not be compiled on"
-            hint = 'choose tasks of split = "train"'
-            raise UsageError(what, where=where, hint=hint, code="held-out-task", task=task.id)
-    _check_groups(corpus, selected, tasks, where)
-    return tasks
-
-
-def _check_groups(
-    corpus: Sequence[Task], selected: Sequence[Task], tasks: Sequence[Task], where: str
-) -> None:
-    """Check that no training task shares a group with a task of the evaluation."""
-    of = {task.id: group for group, tasks in groups_of(corpus).items() for task in tasks}
-    held_out = {of[task.id]: task.id for task in selected}
-    for task in tasks:
-        if of[task.id] in held_out:
-            other = held_out[of[task.id]]
-            what = f"{task.id} shares a group with the evaluation task {other}"
-            hint = 'choose tasks of another split, e.g. split = "train"'
-            raise UsageError(what, where=where, hint=hint, code="shared-group", task=task.id)
 
 
 def permuted(stream: Sequence[Task], number: int) -> list[Task]:

@@ -340,9 +340,16 @@ class RunFolder:
             _BANK_NOTES, lambda name: _parsed(self.storage, name, "a note of a bank", dict)
         )
 
-    def compiled(self) -> Iterator[tuple[Path, Mapping[str, Any] | RecordError]]:
-        """Yield what optimizers compiled, for each arm and seed, or the error of reading it."""
-        return self._each(_COMPILED, lambda name: _parsed(self.storage, name, "a program", dict))
+    def program(self, arm: str, seed: int) -> Mapping[str, Any] | None:
+        """Return what an optimizer compiled for an arm and a seed; None if nothing was yet."""
+        name = f"compiled/{arm}.{seed}.json"
+        there = self.storage.exists(name)
+        return _parsed(self.storage, name, "a program", dict) if there else None
+
+    def compiled(self) -> list[Mapping[str, Any]]:
+        """Return all readable programs that optimizers compiled."""
+        found = self._each(_COMPILED, lambda name: _parsed(self.storage, name, "a program", dict))
+        return [one for _, one in found if not isinstance(one, RecordError)]
 
     def _each(
         self, pattern: str, read: Callable[[str], Found]

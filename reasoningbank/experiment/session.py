@@ -17,13 +17,7 @@ from typing import Any
 
 from reasoningbank.corpus import Task
 from reasoningbank.errors import EndpointError, ModelError, RecordError, UsageError
-from reasoningbank.experiment.compile import (
-    Compilation,
-    Predictors,
-    Programs,
-    Training,
-    give,
-)
+from reasoningbank.experiment.compile import Compilation, Predictors, compiled_for, give
 from reasoningbank.experiment.config import Arm, Experiment, bank_arm, control_of, seeds_of
 from reasoningbank.experiment.context import Recall, RunContext
 from reasoningbank.experiment.executors import RecordWriter, counted, waits
@@ -63,7 +57,6 @@ class LearningSession:
         self._banks = Banks(experiment, self.folder.path, plan, self.parts)
         self._recalls = Recalls(context, plan, self._bank, self.parts.builder)
         self._streams: dict[tuple[str, int], TaskStream] = {}
-        self._programs = Programs(self.folder.storage)
         self._waiting: Counter[str] = Counter()
         self._began = False
 
@@ -206,38 +199,33 @@ class LearningSession:
         return ""
 
     def _compile(self, jobs: Sequence[Job]) -> bool:
-        """Compile what the first of these trials needs that can be; return whether one can run."""
+        """Compile what the first of these trials needs that can be; return whether it can run."""
         for job in jobs:
-            (name, seed), arm = _place(job), job.arm
-            limit = self._limit(job)
+            (name, seed), arm, limit = _place(job), job.arm, self._limit(job)
             if not arm.compile or self.stop.event.is_set() or (arm.compiled_like and not limit):
                 continue
             mine = [one for one in self.plan.jobs if _place(one) == (name, seed)]
-            there = next((one.key for one in mine if self.folder.done(one.key)), None)
-            if there is not None and self._programs.read(name, seed) is None:
-                what = f"compiled/{name}.{seed}.json, which the trial {there} was given, is gone"
+            there = next((str(one.key) for one in mine if self.folder.done(one.key)), "")
+            if there and self.folder.program(name, seed) is None:
+                what = f"compiled/{name}.{seed}.json, which {there} was given, is gone"
                 hint = f"restore it, or move the trials of {name} away"
                 raise RecordError(what, where=str(self.folder.path), hint=hint, code="no-program")
-            training = Training(
-                permuted(self.plan.training[name], seed),
-                partial(self._recalls.asked, arm),
-                self._recalls.leakage(None),
-                self.parts.embedder.passages,
-                limit,
-                self.stop.event,
-            )
+            tasks = permuted(self.plan.training[name], seed)
             most = f", at most {limit:,} tokens" if limit else ""
-            tasks = f"{len(training.tasks)} tasks{most}"
-            self.on_notice(f"{name}.{seed} is compiled with {arm.compile.optimizer} on {tasks}")
+            how = f"{arm.compile.optimizer} on {len(tasks)} tasks{most}"
+            self.on_notice(f"{name}.{seed} is compiled with {how}")
             self._began = True
-            missing = [one.task for one in mine if self._program(one) is None]
-            compilation = Compilation(self._context, self.experiment, arm, seed, training)
-            compilation.run(self._programs, missing)
+            given = partial(self._recalls.asked, arm), self._recalls.leakage(None)
+            rest = self.parts.embedder.passages, limit, self.stop.event
+            compilation = Compilation(
+                self._context, self.experiment, arm, seed, tasks, *given, *rest
+            )
+            compilation.run(self.folder, [one.task for one in mine if self._program(one) is None])
             return self._program(job) is not None
         return False
 
     def _program(self, job: Job) -> Predictors | None:
-        return self._programs.predictors(*_place(job), job.task.id)
+        return compiled_for(self.folder, *_place(job), job.task.id)
 
     def _limit(self, job: Job) -> int | None:
         """Return the most tokens of compiling; None without a limit, or before it is known."""
@@ -245,11 +233,10 @@ class LearningSession:
         if settings is None or not settings.match_tokens_of:
             return settings.tokens if settings else None
         steps = StepFolder(self.folder.path, settings.match_tokens_of, seed).taken()
-        if len(steps) < len(self.plan.stream):
-            return None
         keys = (TrialKey(settings.match_tokens_of, step.task, seed) for step in steps)
-        trials = (self.folder.read(key).usage.tokens for key in keys)
-        return sum(trials) + sum(step.usage.tokens for step in steps)
+        trials = sum(self.folder.read(key).usage.tokens for key in keys)
+        known = len(steps) == len(self.plan.stream)
+        return trials + sum(step.usage.tokens for step in steps) if known else None
 
     def _remember(self, job: Job) -> Recall:
         """Return what a trial is given of memory, or of what was compiled."""
