@@ -361,14 +361,10 @@ def compiled_table(compiled: Sequence[Mapping[str, Any]]) -> TextTable:
     for one in compiled:
         usage, made = one["usage"], (one["programs"], one["demonstrations"])
         tokens = usage["prompt_tokens"] + usage["completion_tokens"]
-        spent = (
-            tokens,
-            one["tokens_wanted"],
-            number(usage["seconds"], 0),
-            one["ended"] or "itself",
-        )
         named = (one["arm"], one["seed"], one["optimizer"], len(one["tasks"]))
-        rows.append(cells(*named, *made, one["new_instructions"], *spent))
+        spent = (tokens, one["tokens_wanted"], number(usage["seconds"], 0))
+        ended = one["ended"] or "itself"
+        rows.append(cells(*named, *made, one["new_instructions"], *spent, ended))
     return TextTable("compiled agents: what was changed, and what it took", headers, rows)
 
 

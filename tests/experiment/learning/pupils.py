@@ -56,7 +56,7 @@ def scripted_pupil(
 
 
 def _asked_for(body: dict[str, Any]) -> str:
-    before, found, after = str(body["messages"][-1]["content"]).rpartition("Respond with")
+    _, found, after = str(body["messages"][-1]["content"]).rpartition("Respond with")
     return after if found else ""
 
 

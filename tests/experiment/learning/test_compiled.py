@@ -151,8 +151,8 @@ def test_nothing_is_compiled_twice(
     assert again["programs"].items() >= program["programs"].items()
     assert len(again["programs"]) == (4 if optimizer == "KNNFewShot" else 1)
     (folder.path / "compiled" / "made.0.json").unlink()
+    folder.file(TrialKey("made", "t001", 0)).unlink()
     with pytest.raises(RecordError) as caught:
-        folder.file(TrialKey("made", "t001", 0)).unlink()
         run(experiment)
     assert caught.value.code == "no-program"
 
@@ -259,13 +259,10 @@ def test_nothing_of_the_evaluation_is_shown(
 
 
 def test_only_training_tasks_are_compiled_on(made: Make, run: Run) -> None:
-    for selection, code in (
-        ({"ids": ["t001"]}, "held-out-task"),
-        ({"split": "dev"}, "held-out-task"),
-    ):
+    for selection in ({"ids": ["t001"]}, {"split": "dev"}):
         with pytest.raises(UsageError) as caught:
             run(made(arm(tasks=selection), tasks={"ids": ["t006"]}))
-        assert caught.value.code == code
+        assert caught.value.code == "held-out-task"
     with pytest.raises(UsageError) as caught:
         run(made(arm(tasks={"ids": ["t000"]}), tasks={"ids": ["t000"]}))
     assert caught.value.code == "shared-group"
