@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from reasoningbank.experiment import load_experiment as load_experiment
     from reasoningbank.experiment import run_experiment as run_experiment
     from reasoningbank.experiment.ask import ask as ask
+    from reasoningbank.experiment.ask import open_program as open_program
     from reasoningbank.findings import Finding as Finding
     from reasoningbank.judge import ExecutionJudge as ExecutionJudge
     from reasoningbank.judge import LMJudge as LMJudge
@@ -55,7 +56,7 @@ _ROOMS = {
     " split_tasks",
     "errors": "ReasoningBankError",
     "experiment": "Arm Experiment RunFolder load_experiment run_experiment",
-    "experiment.ask": "ask",
+    "experiment.ask": "ask open_program",
     "findings": "Finding",
     "judge": "ExecutionJudge LMJudge open_metric to_examples",
     "lm": "open_lm",

@@ -93,6 +93,7 @@ def _run_loop(
     """Run a loop over a task; a budget or a repeated turn may end it."""
     inputs = {"memory": episode.context} if episode.context else {}
     try:
+        episode.adopt(loop)
         with asking(episode, calls):
             sparql = query_in(loop(**inputs, question=task.query).sparql)
     except AdapterParseError as failure:
@@ -187,6 +188,7 @@ class RLMAgent:
 
     name = "rlm"
     uses_lm = True
+    compiles = True
     sees_gold = False
 
     def __init__(self, max_output_chars: int = 1_500, max_sub_calls: int = 0) -> None:
@@ -321,6 +323,7 @@ class ReActAgent:
 
     name = "react"
     uses_lm = True
+    compiles = True
     sees_gold = False
 
     def __init__(self, max_output_chars: int = 1_500) -> None:

@@ -215,6 +215,8 @@ class Episode:
         callbacks: DSPy callbacks active during the attempt.
         demonstrations: Worked examples of turns, from the pack.
         examples: Answered questions, the nearest first, for agents that write a query at once.
+        adopt: Called with the agent's DSPy module before it runs, to give its predictors compiled
+            instructions and demonstrations.
         pack: The domain pack, for agents that retrieve its examples and follow its rules.
         hidden: Ids of the pack's tasks of which no example may be shown.
     """
@@ -231,6 +233,7 @@ class Episode:
     callbacks: list[Any] = field(default_factory=list)
     demonstrations: tuple[Demonstration, ...] = ()
     examples: tuple[FewShotExample, ...] = ()
+    adopt: Callable[[Any], None] = lambda _: None
     pack: Pack | None = None
     hidden: frozenset[str] = frozenset()
 

@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
+import dspy
 import httpx
 from dspy.primitives.code_interpreter import CodeInterpreterError
 
@@ -81,11 +82,17 @@ def attempt_task(
     task: Task,
     *,
     recall: Recall = NOTHING,
+    lm: dspy.BaseLM | None = None,
     watch: Callable[[Event], None] | None = None,
 ) -> Attempt:
-    """Let the arm's agent answer a task, as the agent may see it, unjudged and outside a run."""
-    key = TrialKey(arm.name, task.id, 0)
-    return Trial(context, experiment, arm, task, key, recall=recall).attempt(task, watch=watch)
+    """Let the arm's agent answer a task, as the agent may see it, unjudged and outside a run.
+
+    `lm` is asked instead of the arm's model.
+    """
+    trial = Trial(
+        context, experiment, arm, task, TrialKey(arm.name, task.id, 0), recall=recall, lm=lm
+    )
+    return trial.attempt(task, watch=watch)
 
 
 @dataclass
@@ -102,6 +109,7 @@ class Trial:
     remember: Callable[[], Recall] = lambda: NOTHING
     tokens: int | None = None
     recall: Recall = NOTHING
+    lm: dspy.BaseLM | None = None
     _sampled: Sampled | None = None
     _started: str = ""
 
@@ -174,8 +182,10 @@ class Trial:
         recorder = Recorder(redact=list(model.secrets) if model else None, watch=watch)
         counter = UsageCounter(recorder)
         meter = Meter(budget or arm.budget or self.experiment.budget, lambda: counter.usage)
-        lms = {}
-        if model is not None:
+        lms: dict[str, dspy.BaseLM] = {}
+        if self.lm is not None:
+            lms = {"solver": self.lm, "extractor": self.lm}
+        elif model is not None:
             fast = context.models[arm.fast_lm] if arm.fast_lm else model
             lms = {
                 role: one.lm(
@@ -207,6 +217,7 @@ class Trial:
                 pack=context.pack,
                 hidden=hidden,
                 examples=self._alone(number) or recall.examples,
+                adopt=recall.adopt or (lambda _: None),
                 demonstrations=(
                     *(context.demonstrations if arm.demonstrations else ()),
                     *recall.demonstrations,
