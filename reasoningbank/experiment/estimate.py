@@ -161,7 +161,7 @@ def _estimate_arm(
     runs: Sequence[_PastRun],
 ) -> ArmEstimate:
     """Return what an arm will take, by the trials of the most similar arm that has some."""
-    uses_lm = make_agent(arm.agent).uses_lm
+    uses_lm = make_agent(arm.agent, **arm.options).uses_lm
     pack = experiment.pack
     ranks: tuple[MatchLevel, ...] = ("own", "same", "similar", "model")
 
