@@ -100,7 +100,8 @@ def test_react_v2_reads_the_same(tools: list[Callable[..., Any]]) -> None:
     with dspy.context(lm=model):
         said = dspy.ReActV2("question -> sparql", tools=text_tools(tools))(question="Which?")
     assert said.sparql == TREES
-    assert "[Error] unknown handle 'results_9'" in str(model.history[-1]["messages"])
+    read = "\n".join(str(message["content"]) for message in model.history[-1]["messages"])
+    assert '"value": "[Error] unknown handle \'results_9\'' in read
 
 
 CODE = f"""

@@ -131,7 +131,8 @@ class LocalToolInterpreter(LocalInterpreter):  # type: ignore[misc]
     def execute(self, code: str, variables: dict[str, Any] | None = None) -> Any:
         """Run `code` as DSPy does, with the tools wrapped as in the sandbox."""
         if not self._is_prepared:
-            super().execute(_PRELUDE)
+            # The bound on what a turn prints needs Pyodide's stream.
+            super().execute(f"{_PRELUDE}\n_builtins.print = _rb_print\ndel print")
             self._is_prepared = True
         wraps = "; ".join(f"{name} = _rb_wrap({name})" for name in self.tools)
         return super().execute(f"{wraps}\n{code}", variables)
