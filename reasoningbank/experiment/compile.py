@@ -17,12 +17,11 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import dspy
-from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from reasoningbank.agents import UNJUDGED
+from reasoningbank.agents.program import AgentProgram, Predictors, program_of
 from reasoningbank.corpus import Task
 from reasoningbank.errors import (
-    BudgetError,
     EndpointError,
     QueryError,
     ReasoningBankError,
@@ -42,8 +41,6 @@ from reasoningbank.memory import LeakageFilter, MemoryItem, Provenance
 from reasoningbank.memory.skeleton import shortened
 from reasoningbank.trajectory import Usage
 
-#: Of each predictor, by its name in the agent's module: `instructions` and `demos`.
-Predictors = Mapping[str, Mapping[str, Any]]
 #: Parameters of optimizers that the run decides.
 _GIVEN = {"self", "student", "teacher", "trainset", "valset", "metric", "metric_threshold",
           "prompt_model", "task_model", "teacher_settings", "reflection_lm", "vectorizer",
@@ -78,61 +75,6 @@ def _options(optimizer: str) -> tuple[set[str], set[str]]:
     kinds = [kind, dspy.BootstrapFewShot] if optimizer == "KNNFewShot" else [kind]
     made = {name for one in kinds for name in inspect.signature(one.__init__).parameters}
     return made - _GIVEN, set(inspect.signature(kind.compile).parameters) - _GIVEN
-
-
-class Program(dspy.Module):  # type: ignore[misc]
-    """An agent as optimizers see it: its predictors, and a call that answers a question."""
-
-    def __init__(self, parts: Mapping[str, dspy.Predict], answer: Callable[..., Any]) -> None:
-        super().__init__()
-        self.parts, self.answer = dict(parts), answer
-
-    def forward(self, question: str) -> dspy.Prediction:
-        """Let the agent answer, with the predictors as they are now."""
-        names: dict[int, str] = {}
-
-        def adopt(module: dspy.Module) -> None:
-            give(self.predictors_shown(), module)
-            names.update((id(one), name) for name, one in module.named_predictors())
-
-        trace = dspy.settings.trace
-        with dspy.context(trace=[]):
-            sparql = self.answer(question, adopt)
-            steps = dspy.settings.trace
-        if trace is not None:
-            # Each call of the agent has a module of its own; optimizers know this one.
-            trace += [(self.parts[names[id(p)]], *step) for p, *step in steps if id(p) in names]
-        return dspy.Prediction(sparql=sparql or "")
-
-    def predictors_shown(self) -> dict[str, dict[str, Any]]:
-        """Return, as JSON-able data, what each predictor shows to the model."""
-        found: dict[str, dict[str, Any]] = {}
-        for name, one in self.parts.items():
-            shown = {*one.signature.fields, "augmented"}
-            demos = [{k: _plain(v) for k, v in d.items() if k in shown} for d in one.demos]
-            found[name] = {"instructions": one.signature.instructions, "demos": demos}
-        return found
-
-
-def give(predictors: Predictors, module: dspy.Module) -> None:
-    """Give the predictors of an agent's module their instructions and demonstrations."""
-    for name, one in module.named_predictors():
-        one.signature = one.signature.with_instructions(predictors[name]["instructions"])
-        known = one.signature.fields
-        one.demos = [
-            dspy.Example(**{k: _typed(known[k], v) for k, v in demo.items() if k in known})
-            for demo in predictors[name]["demos"]
-        ]
-
-
-def _plain(value: Any) -> Any:
-    return value.model_dump(mode="json") if isinstance(value, BaseModel) else value
-
-
-def _typed(known: Any, value: Any) -> Any:
-    with contextlib.suppress(ValidationError):
-        return TypeAdapter(known.annotation).validate_python(value)
-    return value
 
 
 def compiled_for(folder: RunFolder, arm: str, seed: int, task: str) -> Predictors | None:
@@ -199,7 +141,8 @@ class Compilation:
             contextlib.redirect_stderr(quiet),
             dspy.context(**models, num_threads=workers, trace=[]),
         ):
-            student = self._student()
+            student = program_of(self._answer)
+            self._attempts = Usage()
             for task, program in self._programs(student, questions):
                 if self.ended in ("failure", "interrupt"):
                     break
@@ -211,13 +154,13 @@ class Compilation:
                 made |= {"trainset": hash_tasks(self.tasks), "filtered_out": self._filtered_out}
                 made |= {"tokens_wanted": before.get("tokens_wanted", self.tokens)}
                 made |= {"usage": asdict(spent + used), "ended": self.ended, "programs": programs}
-                made |= {"before": student.predictors_shown()}
+                made |= {"before": student.to_json()}
                 folder.storage.write_json(f"compiled/{name}.json", made)
         if self.failure is not None:
             raise self.failure
 
     def _programs(
-        self, student: Program, questions: Sequence[Task]
+        self, student: AgentProgram, questions: Sequence[Task]
     ) -> Iterator[tuple[str, Predictors]]:
         """Yield programs by task; one with an empty name is for all tasks."""
         options: dict[str, Any] = {"metric": self.metric, **self._settings.options}
@@ -241,7 +184,7 @@ class Compilation:
                 made[key] = self._checked(few_shot.compile(student, trainset=near), student)
             yield task.id, made[key]
 
-    def _compiled(self, student: Program, options: dict[str, Any]) -> Program:
+    def _compiled(self, student: AgentProgram, options: dict[str, Any]) -> AgentProgram:
         """Return the program of an optimizer that compiles once; as it was if it is cut off."""
         optimizer, at_compile = self._settings.optimizer, _options(self._settings.optimizer)[1]
         if optimizer == "GEPA":
@@ -254,7 +197,7 @@ class Compilation:
             options |= {**models, "seed": 9 + self.seed}
         rest = {name: options.pop(name) for name in list(options) if name in at_compile}
         try:
-            made: Program = getattr(dspy, optimizer)(**options).compile(
+            made: AgentProgram = getattr(dspy, optimizer)(**options).compile(
                 student, trainset=self._examples, **rest
             )
         except Exception as error:
@@ -285,7 +228,8 @@ class Compilation:
 
     def _answer(self, question: str, adopt: Callable[..., None]) -> str | None:
         """Let the agent answer a training question, as in a trial."""
-        task, arm = self._known[question], self.arm
+        # What is only looked at has no question.
+        task, arm = self._known.get(question, self.tasks[0]), self.arm
         key, recall = TrialKey(arm.name, task.id, self.seed), Recall(question=question, adopt=adopt)
         parts = self.context, self.experiment, arm, task, key
         trial = Trial(*parts, recall=recall, lm=dspy.settings.lm)
@@ -307,23 +251,9 @@ class Compilation:
             return None
         return attempt.sparql
 
-    def _student(self) -> Program:
-        """Return the agent's program as it is without an optimizer; no model is asked."""
-        parts: dict[str, dspy.Predict] = {}
-
-        def look(module: dspy.Module) -> None:
-            for name, one in module.named_predictors():
-                parts[name] = dspy.Predict(one.signature)
-                parts[name].demos = list(one.demos)
-            raise BudgetError("only the predictors are wanted", budget="lm_calls", limit=0)
-
-        self._answer(self._examples[0].question, look)
-        self._attempts = Usage()
-        return Program(parts, self._answer)
-
-    def _checked(self, program: Program, student: Program) -> Predictors:
+    def _checked(self, program: AgentProgram, student: AgentProgram) -> Predictors:
         """Return what is kept of a program: nothing that a trial must not be shown."""
-        kept = program.predictors_shown()
+        kept = program.to_json()
         for name, part in kept.items():
             if not self._may_show(name, self.tasks[0], part["instructions"]):
                 part["instructions"] = student.parts[name].signature.instructions

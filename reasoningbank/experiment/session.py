@@ -15,9 +15,10 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from reasoningbank.agents.program import Predictors, give
 from reasoningbank.corpus import Task
 from reasoningbank.errors import EndpointError, ModelError, RecordError, UsageError
-from reasoningbank.experiment.compile import Compilation, Predictors, compiled_for, give
+from reasoningbank.experiment.compile import Compilation, compiled_for
 from reasoningbank.experiment.config import Arm, Experiment, bank_arm, control_of, seeds_of
 from reasoningbank.experiment.context import Recall, RunContext
 from reasoningbank.experiment.executors import RecordWriter, counted, waits

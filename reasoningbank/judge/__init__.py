@@ -45,7 +45,7 @@ from reasoningbank.judge.documents import DocumentChanges
 from reasoningbank.judge.evidence import AnswerSample, Evidence, sample_of
 from reasoningbank.judge.execution import ExecutionJudge, Judgement, Verdict, VerdictStatus
 from reasoningbank.judge.gold import Gold, GoldStore
-from reasoningbank.judge.lm_judge import LMJudge, LMVerdict
+from reasoningbank.judge.lm_judge import LMJudge, LMVerdict, OwnJudge
 from reasoningbank.judge.metric import ExecutionMetric, open_metric, to_examples
 
 __all__ = [
@@ -63,6 +63,7 @@ __all__ = [
     "Judgement",
     "LMJudge",
     "LMVerdict",
+    "OwnJudge",
     "Verdict",
     "VerdictStatus",
     "Window",

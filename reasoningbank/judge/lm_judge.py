@@ -15,14 +15,15 @@ import json
 import re
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import dspy
 from dspy.utils.exceptions import AdapterParseError
 
-from reasoningbank.errors import BudgetError
+from reasoningbank.errors import BudgetError, UsageError
+from reasoningbank.imports import imported, wrong_type
 from reasoningbank.judge.case import Case, shown_row, with_short_strings
 from reasoningbank.lm import UsageCounter, lm_failure
 from reasoningbank.trajectory import Usage
@@ -112,6 +113,40 @@ class LMJudge:
         return LMVerdict(
             *reply, status, round(time.monotonic() - began, 3), counter.usage, self._prompt
         )
+
+
+class OwnJudge:
+    """A user's judge by its import path: a function that says whether a `Case` is solved.
+
+    It returns a bool, a confidence in [0, 1] that counts as yes from 0.5, or an `LMVerdict`.
+
+    Raises:
+        UsageError: If it cannot be imported, or is no function.
+    """
+
+    def __init__(self, path: str, where: str = "") -> None:
+        self._path, self._function = path, imported(path, where)
+        if not callable(self._function):
+            raise wrong_type(path, "a function of a Case", where)
+
+    def judge(self, case: Case) -> LMVerdict:
+        """Judge an attempt; one whose query does not run is a failure, as for `LMJudge`.
+
+        Raises:
+            UsageError: If the function returns something else.
+        """
+        if case.result is None:
+            return LMVerdict(False, 1.0, case.failure, ("the query runs",), "not_asked")
+        began = time.monotonic()
+        said = self._function(case)
+        seconds = round(time.monotonic() - began, 3)
+        if isinstance(said, LMVerdict):
+            return replace(said, seconds=seconds)
+        if not isinstance(said, bool | float):
+            what = f"{self._path} returned {type(said).__name__}, not a bool, a float or LMVerdict"
+            raise UsageError(what, code="wrong-type")
+        sure = float(said)
+        return LMVerdict(sure >= 0.5, max(sure, 1 - sure), "", seconds=seconds)
 
 
 def reply_of(
