@@ -135,11 +135,14 @@ class Compilation:
         programs, name = dict(before.get("programs", {})), f"{self.arm.name}.{self.seed}"
         # Optimizers print; no trial runs beside them.
         quiet, workers = io.StringIO(), self.experiment.executor.workers
-        models: dict[str, Any] = {"lm": self._lm(), "callbacks": [self._counter]}
+        arm, sampled = self.arm, {"seed": self.seed, "rollout_id": self.seed}
+        lm = self.context.models[arm.lm].lm(
+            temperature=arm.temperature, max_tokens=arm.max_tokens, **sampled
+        )
         with (
             contextlib.redirect_stdout(quiet),
             contextlib.redirect_stderr(quiet),
-            dspy.context(**models, num_threads=workers, trace=[]),
+            dspy.context(lm=lm, callbacks=[self._counter], num_threads=workers),
         ):
             student = program_of(self._answer)
             self._attempts = Usage()
@@ -209,18 +212,11 @@ class Compilation:
             return student
         return made
 
-    def metric(
-        self,
-        example: dspy.Example,
-        prediction: Any,
-        trace: Any = None,
-        pred_name: str | None = None,
-        pred_trace: Any = None,
-    ) -> Any:
+    def metric(self, example: dspy.Example, prediction: Any, *rest: Any) -> Any:
         """Judge a prediction by the task's own gold."""
         (gold,) = to_examples([self._known[example.question]])
         try:
-            return self._metric(gold, prediction, trace, pred_name, pred_trace)
+            return self._metric(gold, prediction, *rest)
         except EndpointError as error:
             # Optimizers would count it as a wrong answer.
             self.failure = error
@@ -265,8 +261,8 @@ class Compilation:
     def _may_show(self, name: str, task: Task, text: str = "") -> bool:
         """Return whether the leakage filter lets a task, or a text based on it, pass."""
         origin = Provenance(task.id, task.group, task.corpus)
-        gold = {} if text else {"pattern": task.expected_sparql, "question": task.query}
-        item = MemoryItem(name, "", text, "gold", provenance=origin, **gold)
+        query, question = ("", "") if text else (task.expected_sparql, task.query)
+        item = MemoryItem(name, "", text, "gold", query, provenance=origin, question=question)
         if (found := self.leakage.finding(item)) is not None:
             self._filtered_out.append({"name": name, "code": found.code, "what": found.what})
         return found is None
@@ -281,11 +277,6 @@ class Compilation:
     def _used(self) -> Usage:
         with self._lock:
             return self._attempts + self._counter.usage
-
-    def _lm(self) -> dspy.BaseLM:
-        arm, seed = self.arm, self.seed
-        sampled = {"temperature": arm.temperature, "seed": seed, "rollout_id": seed}
-        return self.context.models[arm.lm].lm(max_tokens=arm.max_tokens, **sampled)
 
     def _reflection(self) -> dspy.BaseLM:
         """Return the model that proposes instructions."""

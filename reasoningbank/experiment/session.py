@@ -216,11 +216,10 @@ class LearningSession:
             how = f"{arm.compile.optimizer} on {len(tasks)} tasks{most}"
             self.on_notice(f"{name}.{seed} is compiled with {how}")
             self._began = True
-            given = partial(self._recalls.asked, arm), self._recalls.leakage(None)
-            rest = self.parts.embedder.passages, limit, self.stop.event
-            compilation = Compilation(
-                self._context, self.experiment, arm, seed, tasks, *given, *rest
-            )
+            parts = self._context, self.experiment, arm, seed, tasks
+            asked, leakage = partial(self._recalls.asked, arm), self._recalls.leakage(None)
+            embed, stop = self.parts.embedder.passages, self.stop.event
+            compilation = Compilation(*parts, asked, leakage, embed, limit, stop)
             compilation.run(self.folder, [one.task for one in mine if self._program(one) is None])
             return self._program(job) is not None
         return False
