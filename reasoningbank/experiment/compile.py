@@ -135,9 +135,9 @@ class Compilation:
         programs, name = dict(before.get("programs", {})), f"{self.arm.name}.{self.seed}"
         # Optimizers print; no trial runs beside them.
         quiet, workers = io.StringIO(), self.experiment.executor.workers
-        arm, sampled = self.arm, {"seed": self.seed, "rollout_id": self.seed}
+        arm, seed = self.arm, self.seed
         lm = self.context.models[arm.lm].lm(
-            temperature=arm.temperature, max_tokens=arm.max_tokens, **sampled
+            temperature=arm.temperature, max_tokens=arm.max_tokens, seed=seed, rollout_id=seed
         )
         with (
             contextlib.redirect_stdout(quiet),
