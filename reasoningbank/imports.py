@@ -15,14 +15,7 @@ _PATH = re.compile(r"(?!local:)[A-Za-z_][\w.]*:[A-Za-z_]\w*")
 
 
 def is_import_path(name: str) -> bool:
-    """Return whether a name is an import path and not the name of something that is built in.
-
-    Examples:
-        >>> is_import_path("mypackage.mymodule:MyAgent"), is_import_path("direct")
-        (True, False)
-        >>> is_import_path("local:/models/own.gguf"), is_import_path("openai/gpt-4o-mini")
-        (False, False)
-    """
+    """Return whether a name is an import path, and no name of a model or of what is built in."""
     return _PATH.fullmatch(name) is not None
 
 
@@ -33,8 +26,6 @@ def imported(path: str, where: str = "") -> Any:
         UsageError: If there is no such module or object, or the module fails.
 
     Examples:
-        >>> imported("reasoningbank.findings:Finding").__name__
-        'Finding'
         >>> imported("json:lods")
         Traceback (most recent call last):
         reasoningbank.errors.UsageError: json has no 'lods'; did you mean loads?
@@ -43,24 +34,21 @@ def imported(path: str, where: str = "") -> Any:
     if (here := str(Path.cwd())) not in sys.path:
         # A console script has its own folder there. Installed packages come first.
         sys.path.append(here)
+    hint = ""
     try:
         found = importlib.import_module(module)
+        if hasattr(found, name):
+            return getattr(found, name)
+        near = difflib.get_close_matches(name, dir(found), n=1)
+        what, hint = f"{module} has no {name!r}", f"did you mean {near[0]}?" if near else ""
     except ModuleNotFoundError as error:
         missing = error.name or module
-        hint = "modules are looked for in the current folder and among installed packages"
-        what = f"there is no module {missing!r}"
-        what += "" if module.startswith(missing) else f", which {module} imports"
-        raise UsageError(what, where=where, hint=hint, code="not-importable") from error
+        needed = "" if module.startswith(missing) else f", which {module} imports"
+        what = f"there is no module {missing!r}{needed}"
+        hint = "it is looked for in the current folder and among installed packages"
     except Exception as error:  # a module can raise anything
-        raise UsageError(
-            f"{module} fails: {one_line(error)}", where=where, code="not-importable"
-        ) from error
-    if not hasattr(found, name):
-        near = difflib.get_close_matches(name, dir(found), n=1)
-        hint = f"did you mean {near[0]}?" if near else ""
-        what = f"{module} has no {name!r}"
-        raise UsageError(what, where=where, hint=hint, code="not-importable")
-    return getattr(found, name)
+        what = f"{module} fails: {one_line(error)}"
+    raise UsageError(what, where=where, hint=hint, code="not-importable")
 
 
 def wrong_type(path: str, what: str, where: str = "", hint: str = "") -> UsageError:

@@ -110,7 +110,7 @@ def test_all_five_extensions_in_one_run(
     assert "labels, whose description" in model.prompts[0]
     assert "'tools'" not in model.prompts[0]
     used = [c.data["tool"] for r in records for c in r.trajectory.of("tool_call")]
-    assert used == ["labels", "sparql_query"] * len(records)
+    assert used == ["labels", "sparql_query", "finish"] * len(records)
     # The judge.
     assert all(record.judgements["lm:mine:few_rows"]["success"] for record in records)
     # The distiller, and the retriever in the trials with the frozen bank.

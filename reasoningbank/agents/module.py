@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Mapping
 from typing import Any
 
 import dspy
@@ -12,23 +13,34 @@ from reasoningbank.agents.protocol import Attempt, Episode, Meter, conclude
 from reasoningbank.corpus import Task
 from reasoningbank.errors import BudgetError, UsageError
 from reasoningbank.findings import Finding
-from reasoningbank.imports import wrong_type
+from reasoningbank.imports import imported, one_line, wrong_type
 from reasoningbank.lm.reply import query_in
 from reasoningbank.tools.adapting import text_tools
 
 
-def as_agent(made: Any, path: str) -> Any:
-    """Return what an import path made as an agent: itself if it is one, or a module of DSPy.
+def own_agent(path: str, options: Mapping[str, Any]) -> Any:
+    """Return a new agent by its import path: a user's agent, or a module of DSPy as one.
 
     Raises:
-        UsageError: If it is neither.
+        UsageError: If it is neither, or cannot be made with these options.
     """
+    made = imported(path)
+    if isinstance(made, dspy.Module):
+        # Trials at the same time must not share it.
+        made = made.deepcopy()
+    elif callable(made):
+        try:
+            made = made(**options)
+        except Exception as error:  # a class can raise anything
+            what = f"cannot be made with the options {', '.join(options) or 'none'}"
+            said = f"{what}: {one_line(error)}"
+            raise UsageError(said, where=path, code="unknown-option") from error
     if isinstance(made, dspy.Module):
         return ModuleAgent(made, path)
-    missing = [name for name in ("solve", "uses_lm", "sees_gold") if not hasattr(made, name)]
-    if missing:
-        hint = f"it has no {missing[0]}" if len(missing) < 3 else ""
-        raise wrong_type(path, "a dspy.Module, nor an agent with solve(task, episode)", hint=hint)
+    for name in ("solve", "uses_lm", "sees_gold"):
+        if not hasattr(made, name):
+            what = "a dspy.Module, nor an agent with solve(task, episode)"
+            raise wrong_type(path, what, hint=f"it has no {name}")
     return made
 
 
@@ -40,13 +52,10 @@ class ModuleAgent:
     `endpoint` (an `EndpointConfig`), `examples` (few-shot examples) and `episode` (all of it).
     """
 
-    uses_lm = True
-    compiles = True
-    sees_gold = False
+    uses_lm, sees_gold, compiles = True, False, True
 
     def __init__(self, module: dspy.Module, name: str) -> None:
-        self.name = name
-        self._module = module
+        self.name, self._module = name, module
         forward = inspect.signature(type(module).forward).parameters
         self._takes = set(forward)
         if any(one.kind == one.VAR_KEYWORD for one in forward.values()) and module.predictors():
@@ -59,15 +68,13 @@ class ModuleAgent:
         """Answer with the `sparql` of the module's prediction."""
         calls = ToolRecorder(episode.recorder)
         known = {
-            "tools": lambda: text_tools(
-                dspy.Tool(tool, name=name) for name, tool in episode.tools.items()
-            ),
-            "context": lambda: episode.context,
-            "endpoint": lambda: episode.endpoint,
-            "examples": lambda: episode.examples,
-            "episode": lambda: episode,
+            "tools": text_tools(episode.tools.values()),
+            "context": episode.context,
+            "endpoint": episode.endpoint,
+            "examples": episode.examples,
+            "episode": episode,
         }
-        given = {name: make() for name, make in known.items() if name in self._takes}
+        given = {name: one for name, one in known.items() if name in self._takes}
         try:
             episode.adopt(self._module)
             episode.meter.turn()

@@ -24,7 +24,7 @@ Answer = Callable[[str, Callable[[Any], None]], str | None]
 class AgentProgram(dspy.Module):  # type: ignore[misc]
     """An agent as optimizers see it: its predictors, and a call that answers a question.
 
-    `save` and `load` keep instructions and demonstrations, not the model.
+    `save` and `load` keep instructions and demonstrations.
     """
 
     def __init__(self, parts: Mapping[str, dspy.Predict], answer: Answer) -> None:
@@ -67,14 +67,6 @@ class AgentProgram(dspy.Module):  # type: ignore[misc]
                 for demo in part["demos"]
             ]
         return found
-
-    def dump_state(self, json_mode: bool = True) -> dict[str, Any]:
-        """Return what `save` writes; demonstrations as `to_json` has them."""
-        kept, state = self.to_json(), super().dump_state(json_mode=json_mode)
-        for name, one in self.named_parameters():
-            part = next(part for part in self.parts if self.parts[part] is one)
-            state[name] |= {"demos": kept[part]["demos"], "lm": None}
-        return dict(state)
 
 
 def program_of(answer: Answer) -> AgentProgram:

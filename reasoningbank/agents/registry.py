@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from reasoningbank.agents.protocol import Agent
 from reasoningbank.errors import UsageError
-from reasoningbank.imports import imported, is_import_path, one_line
+from reasoningbank.imports import imported, is_import_path
 
 #: Name → ``module:Class``, or what makes the agent.
 AGENTS: dict[str, str | Callable[..., Agent]] = {
@@ -30,8 +30,7 @@ def make_agent(name: str, **options: Any) -> Agent:
         **options: Its settings, e.g. those of `RAGAgent` or `GraphSettings`.
 
     Raises:
-        UsageError: If there is no agent of that name, or it has no such option; or if an import
-            path leads to something else.
+        UsageError: If there is no such agent, or it has no such option.
 
     Examples:
         >>> make_agent("oracle").sees_gold
@@ -41,7 +40,9 @@ def make_agent(name: str, **options: Any) -> Agent:
         reasoningbank.errors.UsageError: unknown agent 'orcale'; choose oracle, ...
     """
     if is_import_path(name):
-        return _own_agent(name, options)
+        from reasoningbank.agents.module import own_agent
+
+        return own_agent(name, options)
     if name not in AGENTS:
         hint = f"choose {', '.join(AGENTS)}, or name a class as package.module:Name"
         raise UsageError(f"unknown agent {name!r}", hint=hint, code="unknown-agent")
@@ -59,26 +60,6 @@ def make_agent(name: str, **options: Any) -> Agent:
             where=name,
             code="unknown-option",
         ) from error
-
-
-def _own_agent(path: str, options: dict[str, Any]) -> Agent:
-    """Return a new agent of a user's class or module."""
-    import dspy
-
-    from reasoningbank.agents.module import as_agent
-
-    make = imported(path)
-    if isinstance(make, dspy.Module):
-        # Trials at the same time must not share it.
-        return as_agent(make.deepcopy(), path)
-    if not callable(make):
-        return as_agent(make, path)
-    try:
-        made = make(**options)
-    except Exception as error:  # a class can raise anything
-        what = f"cannot be made with the options {', '.join(options) or 'none'}: {one_line(error)}"
-        raise UsageError(what, where=path, code="unknown-option") from error
-    return as_agent(made, path)
 
 
 def asks_model(name: str) -> bool:

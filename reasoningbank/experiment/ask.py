@@ -93,8 +93,7 @@ class Solver:
             return self._attempt(self._task(question), Recall(adopt=adopt), lm=lm).sparql
 
         agent = make_agent(self.arm.agent, **self.arm.options)
-        compiles = getattr(agent, "compiles", False)
-        return program_of(answer) if compiles else AgentProgram({}, answer)
+        return program_of(answer) if getattr(agent, "compiles", False) else AgentProgram({}, answer)
 
     def _task(self, question: str) -> Task:
         language = self.language or asked_language(question, self.pack)
@@ -182,12 +181,10 @@ def open_program(
 ) -> Iterator[AgentProgram]:
     """Open an agent as a `dspy.Module` for the length of a block: `question` in, `sparql` out.
 
-    It works in `dspy.Evaluate` and optimizers, and `save` and `load` keep its instructions and
-    demonstrations. The model is the one that DSPy is configured with unless `lm` names one, which
-    is then asked as in an experiment; `open_solver` says what the other arguments mean.
+    The model is the one that DSPy is configured with unless `lm` names one, which is then asked as
+    in an experiment; `open_solver` says what the other arguments mean.
 
     Examples:
-        >>> dspy.configure(lm=dspy.LM("openai/gpt-4o-mini"))  # doctest: +SKIP
         >>> with open_program("react", pack="uniprot") as program:  # doctest: +SKIP
         ...     print(program(question="Which taxa are mammals?").sparql)
     """

@@ -252,16 +252,15 @@ def open_judge(
     plan = plan_run(experiment)
     model = name.partition(":")[2]
     with contextlib.ExitStack() as stack:
-        asked = model and not is_import_path(model)
-        models = {model: stack.enter_context(open_lm(model))} if asked else {}
+        own = is_import_path(model)
+        models = {model: stack.enter_context(open_lm(model))} if model and not own else {}
         where: dict[str, Any] = {"endpoint": experiment.endpoint, "services": plan.services}
         opened = open_context(plan.pack, folder.path, models=models, **where)
         context = stack.enter_context(opened)
-        if is_import_path(model):
-            yield lambda record: judge_record(context, model, record), {"model": {"model": model}}
-            return
         if model:
-            identity = {"model": dict(models[model].fingerprint), "prompt": prompt_hash()}
+            identity: dict[str, Any] = {"model": {"model": model}}
+            if not own:
+                identity = {"model": dict(models[model].fingerprint), "prompt": prompt_hash()}
             yield lambda record: judge_record(context, model, record), identity
             return
         fingerprint = {"corpus": hash_tasks(plan.tasks)}

@@ -15,7 +15,7 @@ import json
 import re
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -116,12 +116,12 @@ class LMJudge:
 
 
 class OwnJudge:
-    """A user's judge by its import path: a function that says whether a `Case` is solved.
+    """A user's judge by its import path: a function of a `Case`, for the part of an `LMJudge`.
 
-    It returns a bool, a confidence in [0, 1] that counts as yes from 0.5, or an `LMVerdict`.
+    It returns a bool, or a confidence in [0, 1] that counts as yes from 0.5.
 
     Raises:
-        UsageError: If it cannot be imported, or is no function.
+        UsageError: If it cannot be imported, is no function, or returns something else.
     """
 
     def __init__(self, path: str, where: str = "") -> None:
@@ -130,22 +130,15 @@ class OwnJudge:
             raise wrong_type(path, "a function of a Case", where)
 
     def judge(self, case: Case) -> LMVerdict:
-        """Judge an attempt; one whose query does not run is a failure, as for `LMJudge`.
-
-        Raises:
-            UsageError: If the function returns something else.
-        """
+        """Judge an attempt; one whose query does not run is a failure without asking."""
         if case.result is None:
             return LMVerdict(False, 1.0, case.failure, ("the query runs",), "not_asked")
         began = time.monotonic()
         said = self._function(case)
-        seconds = round(time.monotonic() - began, 3)
-        if isinstance(said, LMVerdict):
-            return replace(said, seconds=seconds)
         if not isinstance(said, bool | float):
-            what = f"{self._path} returned {type(said).__name__}, not a bool, a float or LMVerdict"
+            what = f"{self._path} returned {type(said).__name__}, not a bool or a float"
             raise UsageError(what, code="wrong-type")
-        sure = float(said)
+        seconds, sure = round(time.monotonic() - began, 3), float(said)
         return LMVerdict(sure >= 0.5, max(sure, 1 - sure), "", seconds=seconds)
 
 

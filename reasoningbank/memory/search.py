@@ -138,28 +138,14 @@ def retrieve(
         linker: Finds the entities that a question names. Items are then searched for by the
             question with the classes of its entities in place of their names, ranked by these
             classes, and shown as few-shot examples with their entities linked.
-        own: A function that chooses items, the best first, instead of our search and ranking. It is
-            given the question and all items that may be shown.
-
-    Raises:
-        UsageError: If `own` returns something else than items that it was given.
+        own: Chooses, instead, from the question and all items that may be shown, the best first.
     """
     text = without_identifiers(question if linker is None else linker.generalized(question))
     form: Form = next((f for f, sign in _ASKS_FOR.items() if sign.search(question)), "SELECT")
     allowed: list[tuple[MemoryItem, float]] = []
     filtered_out: list[tuple[str, Finding]] = []
-    if own is not None:
-        for item in bank.items():
-            if kinds is None or item.src in kinds:
-                finding = leakage.finding(item)
-                if finding is None:
-                    allowed.append((item, 0.0))
-                else:
-                    filtered_out.append((item.id, finding))
-        ranked = _chosen(own, question, [item for item, _ in allowed])
-        return _packed(question, ranked, filtered_out, k, tokens, examples=examples, linker=linker)
     # Search examples separately, since the many similar lessons would crowd them out.
-    for with_example in (True, False) if examples else (None,):
+    for with_example in () if own else (True, False) if examples else (None,):
         matches, findings = _matching(bank, text, k, leakage, kinds, with_example)
         allowed += matches
         filtered_out += findings
@@ -170,36 +156,19 @@ def retrieve(
             for item, score in allowed
         ]
     ranked = _ranked(allowed, form, scope, ranking)
-    return _packed(question, ranked, filtered_out, k, tokens, examples=examples, linker=linker)
-
-
-def _packed(
-    question: str,
-    ranked: Iterable[tuple[MemoryItem, float]],
-    filtered_out: Iterable[tuple[str, Finding]],
-    k: int,
-    tokens: int,
-    *,
-    examples: bool,
-    linker: EntityLinker | None,
-) -> Retrieval:
+    if own is not None:
+        pool = [item for item in bank.items() if kinds is None or item.src in kinds]
+        found = {item.id: leakage.finding(item) for item in pool}
+        filtered_out = [(name, finding) for name, finding in found.items() if finding]
+        chosen = list(own(question, [item for item in pool if found[item.id] is None]))
+        if not all(found.get(getattr(item, "id", ""), item) is None for item in chosen):
+            what = "the retriever returned something else than items that it was given"
+            raise UsageError(what, code="wrong-type")
+        ranked = [(item, 1 / place) for place, item in enumerate(chosen, 1)]
     candidates = [FoundItem.of(i, score, examples=examples, linker=linker) for i, score in ranked]
     packed = (pack_examples if examples else pack)(candidates, items=k, tokens=tokens)
-    used = sum(found.tokens for found in packed.chosen)
+    used = sum(one.tokens for one in packed.chosen)
     return Retrieval(question, packed.chosen, tuple(filtered_out), used, packed.skipped)
-
-
-def _chosen(
-    own: Callable[[str, Sequence[MemoryItem]], Iterable[MemoryItem]],
-    question: str,
-    items: Sequence[MemoryItem],
-) -> list[tuple[MemoryItem, float]]:
-    """Return what a user's function chooses, scored by place; refuse what it was not given."""
-    chosen, known = list(own(question, items)), {item.id for item in items}
-    if not all(isinstance(one, MemoryItem) and one.id in known for one in chosen):
-        what = "the retriever returned something else than items that it was given"
-        raise UsageError(what, code="wrong-type")
-    return [(item, 1 / place) for place, item in enumerate(chosen, 1)]
 
 
 def retrieve_random(
