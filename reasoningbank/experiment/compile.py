@@ -44,7 +44,9 @@ from reasoningbank.trajectory import Usage
 #: Parameters of optimizers that the run decides.
 _GIVEN = {"self", "student", "teacher", "trainset", "valset", "metric", "metric_threshold",
           "prompt_model", "task_model", "teacher_settings", "reflection_lm", "vectorizer",
-          "few_shot_bootstrap_args", "log_dir", "num_threads", "gepa_kwargs", "seed"}  # fmt: skip
+          "few_shot_bootstrap_args", "log_dir", "num_threads", "gepa_kwargs", "seed", "use_wandb",
+          "wandb_api_key", "wandb_init_kwargs", "use_mlflow", "instruction_proposer",
+          "code_proposer"}  # fmt: skip
 _PACKAGES = {"MIPROv2": "optuna", "GEPA": "gepa"}
 #: Metric calls of GEPA, which needs a number of them, where tokens are the limit.
 _MANY = 1_000_000
