@@ -26,13 +26,6 @@ MEMORY_BYTES = 64 * 1024 * 1024
 class Ref:
     """A handle; its value stays in the store.
 
-    Attributes:
-        key: Storage key, unique in its store.
-        dtype: Kind of value: ``'results'``, ``'graph'``, ``'registry'``, ``'service_desc'``.
-        rows: Number of items or triples.
-        sz: Size in characters of the whole content.
-        source: Its origin: the name of an endpoint or a corpus.
-
     Examples:
         >>> Ref("results_0", "results", 10, 412, "UniProt")
         Ref('results_0', 'results', 10 items from UniProt)
@@ -40,11 +33,11 @@ class Ref:
         'results_0'
     """
 
-    key: str
-    dtype: str
-    rows: int
-    sz: int
-    source: str
+    key: str  #: Storage key, unique in its store
+    dtype: str  #: Kind of value: ``'results'``, ``'graph'``, ``'registry'``, ``'service_desc'``
+    rows: int  #: Number of items or triples
+    sz: int  #: Size in characters of the whole content
+    source: str  #: Its origin: the name of an endpoint or a corpus
 
     def __repr__(self) -> str:
         return f"Ref({self.key!r}, {self.dtype!r}, {self.rows} items from {self.source})"

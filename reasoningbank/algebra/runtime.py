@@ -53,19 +53,12 @@ _STATUS_HINTS = {
 
 @dataclass(frozen=True)
 class Planned:
-    """A write that a dry run did not do.
+    """A write that a dry run did not do."""
 
-    Attributes:
-        method: PUT, POST or PATCH.
-        url: The document.
-        body: What would be sent: N-Triples, or a SPARQL Update.
-        allowed: Whether the run may write there.
-    """
-
-    method: str
-    url: str
-    body: str
-    allowed: bool
+    method: str  #: PUT, POST or PATCH
+    url: str  #: The document
+    body: str  #: What would be sent: N-Triples, or a SPARQL Update
+    allowed: bool  #: Whether the run may write there
 
 
 class Runtime:

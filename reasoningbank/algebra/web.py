@@ -91,16 +91,6 @@ def moved(prefixes: Mapping[str, str], url: str) -> str:
 class Credential:
     """The identity of a run for the servers under one address; it is never sent anywhere else.
 
-    Attributes:
-        base: The address that it is for, and all below.
-        user: A name for HTTP Basic, with `password`.
-        password: Its password.
-        token: A bearer token instead.
-        certificate: A client certificate in PEM, with its key unless `key` holds it.
-        key: The certificate's key in PEM.
-        authorities: Certificates in PEM of a private authority that signed the server's own,
-            in addition to the system's.
-
     Raises:
         UsageError: If the base is not an address, or parts of a credential are missing or exclude
             one another.
@@ -112,12 +102,15 @@ class Credential:
         Credential(base='https://localhost:4443/')
     """
 
-    base: str
-    user: str = field(default="", repr=False)
-    password: str = field(default="", repr=False)
-    token: str = field(default="", repr=False)
+    base: str  #: The address that it is for, and all below
+    user: str = field(default="", repr=False)  #: A name for HTTP Basic, with `password`
+    password: str = field(default="", repr=False)  #: Its password
+    token: str = field(default="", repr=False)  #: A bearer token instead
+    #: A client certificate in PEM, with its key unless `key` holds it
     certificate: Path | None = field(default=None, repr=False)
-    key: Path | None = field(default=None, repr=False)
+    key: Path | None = field(default=None, repr=False)  #: The certificate's key in PEM
+    #: Certificates in PEM of a private authority that signed the server's own, in addition to the
+    #: system's
     authorities: Path | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:

@@ -59,21 +59,13 @@ _FEATURE_OF_WORD = {name.upper(): name for name in FEATURES} | dict.fromkeys(
 
 @dataclass(frozen=True)
 class QueryFeatures:
-    """What a query is made of.
+    """What a query is made of."""
 
-    Attributes:
-        patterns: Triple patterns, a path counted as its steps.
-        features: The names in `FEATURES` that occur, in that order.
-        score: Weighted sum of patterns and features, at least 0.
-        parsed: False if the query was described from its keywords.
-        query: The query.
-    """
-
-    patterns: int
-    features: tuple[str, ...]
-    score: float
-    parsed: bool = True
-    query: str = field(default="", repr=False)
+    patterns: int  #: Triple patterns, a path counted as its steps
+    features: tuple[str, ...]  #: The names in `FEATURES` that occur, in that order
+    score: float  #: Weighted sum of patterns and features, at least 0
+    parsed: bool = True  #: False if the query was described from its keywords
+    query: str = field(default="", repr=False)  #: The query
 
     @property
     def complexity(self) -> Complexity:

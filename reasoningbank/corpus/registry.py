@@ -65,47 +65,31 @@ class UsedGraph:
 
 @dataclass(frozen=True)
 class RegistryEndpoint:
-    """One endpoint, as the pack and the examples know it.
+    """One endpoint, as the pack and the examples know it."""
 
-    Attributes:
-        url: The canonical spelling: the pack's, else the most frequent.
-        name: Its name for people; unique in its registry.
-        authority: Who runs it.
-        spellings: Every spelling that occurs, `url` first.
-        tasks: Examples that reach it: `as_target`, `by_service`, or `declared` as federated.
-        prefixes: Prefix and namespace used in its parts of queries, the most used first.
-        graphs: Graphs named in its parts of queries, the most used first.
-        questions: Up to three questions of those examples.
-    """
-
-    url: str
-    name: str
-    authority: str
-    spellings: tuple[str, ...]
-    tasks: int = 0
+    url: str  #: The canonical spelling: the pack's, else the most frequent
+    name: str  #: Its name for people; unique in its registry
+    authority: str  #: Who runs it
+    spellings: tuple[str, ...]  #: Every spelling that occurs, `url` first
+    tasks: int = 0  #: Examples that reach it: `as_target`, `by_service`, or `declared` as federated
     as_target: int = 0
     by_service: int = 0
     declared: int = 0
+    #: Prefix and namespace used in its parts of queries, the most used first
     prefixes: tuple[tuple[str, str], ...] = ()
-    graphs: tuple[UsedGraph, ...] = ()
-    questions: tuple[str, ...] = ()
+    graphs: tuple[UsedGraph, ...] = ()  #: Graphs named in its parts of queries, the most used first
+    questions: tuple[str, ...] = ()  #: Up to three questions of those examples
 
 
 @dataclass(frozen=True)
 class Registry:
-    """The endpoints of a corpus, the most used first.
+    """The endpoints of a corpus, the most used first."""
 
-    Attributes:
-        source: The corpus, e.g. ``ontology/uniprot``.
-        endpoints: What it reaches.
-        tasks: Examples that were read.
-        unread: Of these, examples whose queries could not be parsed; only their targets and
-            ``spex:federatesWith`` are counted.
-    """
-
-    source: str
-    endpoints: tuple[RegistryEndpoint, ...]
-    tasks: int
+    source: str  #: The corpus, e.g. ``ontology/uniprot``.
+    endpoints: tuple[RegistryEndpoint, ...]  #: What it reaches
+    tasks: int  #: Examples that were read
+    #: Of these, examples whose queries could not be parsed; only their targets and
+    #: ``spex:federatesWith`` are counted
     unread: int = 0
 
     def at(self, url: str) -> RegistryEndpoint | None:

@@ -33,16 +33,12 @@ class Window:
     The gold is computed without its LIMIT. An answer is right if it takes the right number of rows
     from each group of rows that the ORDER BY leaves tied; without ORDER BY all rows are one such
     group.
-
-    Attributes:
-        start: OFFSET, in rows.
-        length: LIMIT, in rows; None without one.
-        keys: The variables that the rows are sorted by; empty if nothing sorts them, None if an
-            expression does, so that every row has its own place.
     """
 
-    start: int = 0
-    length: int | None = None
+    start: int = 0  #: OFFSET, in rows
+    length: int | None = None  #: LIMIT, in rows; None without one
+    #: The variables that the rows are sorted by; empty if nothing sorts them, None if an expression
+    #: does, so that every row has its own place
     keys: tuple[str, ...] | None = None
 
     @property
@@ -94,13 +90,9 @@ def findings_of(verdict: Mapping[str, Any]) -> tuple[Finding, ...]:
 
 @dataclass(frozen=True, kw_only=True)
 class Comparison(Scores):
-    """How two answers compare.
+    """How two answers compare."""
 
-    Attributes:
-        match: Whether the answer counts as right, strictly or leniently as asked.
-    """
-
-    match: bool = False
+    match: bool = False  #: Whether the answer counts as right, strictly or leniently as asked
 
 
 @dataclass(frozen=True)

@@ -244,15 +244,10 @@ _MAX_TRIES = 20
 
 @dataclass(frozen=True)
 class Document:
-    """A document at one moment.
+    """A document at one moment."""
 
-    Attributes:
-        url: Its address.
-        triples: Its triples, including the server's membership triples.
-    """
-
-    url: str
-    triples: tuple[Triple, ...]
+    url: str  #: Its address
+    triples: tuple[Triple, ...]  #: Its triples, including the server's membership triples
 
     @cached_property
     def version(self) -> str:

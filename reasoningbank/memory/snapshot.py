@@ -25,11 +25,6 @@ _HASH_NAME = re.compile(r"([0-9a-f]{16})\.jsonl(\.gz)?")
 class Snapshot:
     """The items of a bank, of every status, by id.
 
-    Attributes:
-        items: The items, by id. Banks with the same items have equal snapshots; the history is
-            not part of it.
-        hash: Hash of the lines, 16 hexadecimal digits: content, evidence and counts.
-
     Examples:
         >>> one = MemoryItem("A", "a", "Do a.", "success")
         >>> two = MemoryItem("B", "b", "Do b.", "failure")
@@ -39,7 +34,10 @@ class Snapshot:
         'e3b0c44298fc1c14'
     """
 
+    #: The items, by id. Banks with the same items have equal snapshots; the history is not part of
+    #: it.
     items: tuple[MemoryItem, ...]
+    #: Hash of the lines, 16 hexadecimal digits: content, evidence and counts
     hash: str = field(init=False)
 
     def __post_init__(self) -> None:

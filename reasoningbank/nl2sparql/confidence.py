@@ -25,19 +25,12 @@ _FILES = {"graph": "calibration.json", "rag": "calibration_rag.json"}
 
 @dataclass(frozen=True)
 class Confidence:
-    """An agent's confidence in its own answer.
+    """An agent's confidence in its own answer."""
 
-    Attributes:
-        score: The evidence for the query, from 0 to 1.
-        confidence: The probability that it is right, from 0 to 1.
-        calibrated: Whether that was measured on judged trials; otherwise it is the score.
-        explanation: How the query was made, and what is wrong with it.
-    """
-
-    score: float
-    confidence: float
-    calibrated: bool
-    explanation: str
+    score: float  #: The evidence for the query, from 0 to 1
+    confidence: float  #: The probability that it is right, from 0 to 1
+    calibrated: bool  #: Whether that was measured on judged trials; otherwise it is the score
+    explanation: str  #: How the query was made, and what is wrong with it
 
     @classmethod
     def of(cls, score: float, table: Calibration | None, explanation: str) -> Confidence:
@@ -49,12 +42,6 @@ class Confidence:
 class Calibration(BaseModel):
     """The measured share of right queries at each score.
 
-    Attributes:
-        scores: Scores in ascending order.
-        rates: The share of right queries at each.
-        trials: Number of judged trials.
-        model: The model, as `reasoningbank.lm.asked_as` names it; empty for any.
-
     Examples:
         >>> table = Calibration(scores=(0.2, 0.8), rates=(0.1, 0.5), trials=40)
         >>> round(table.rate(0.5), 2), table.rate(1.0)
@@ -63,10 +50,10 @@ class Calibration(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    scores: tuple[float, ...] = Field(min_length=1)
-    rates: tuple[float, ...] = Field(min_length=1)
-    trials: int = Field(ge=1)
-    model: str = ""
+    scores: tuple[float, ...] = Field(min_length=1)  #: Scores in ascending order
+    rates: tuple[float, ...] = Field(min_length=1)  #: The share of right queries at each
+    trials: int = Field(ge=1)  #: Number of judged trials
+    model: str = ""  #: The model, as `reasoningbank.lm.asked_as` names it; empty for any
 
     @model_validator(mode="after")
     def _is_a_table(self) -> Calibration:

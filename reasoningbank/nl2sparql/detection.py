@@ -37,16 +37,11 @@ _Scores = dict[str, tuple[float, tuple[str, ...]]]
 
 @dataclass(frozen=True)
 class Detected:
-    """A pattern that a question needs.
+    """A pattern that a question needs."""
 
-    Attributes:
-        pattern: Its name.
-        score: Confidence from 0 to 1.
-        because: The words of the question that show it, or the patterns it follows from.
-    """
-
-    pattern: str
-    score: float
+    pattern: str  #: Its name
+    score: float  #: Confidence from 0 to 1
+    #: The words of the question that show it, or the patterns it follows from
     because: tuple[str, ...] = ()
 
 
@@ -277,17 +272,11 @@ def _read_rule(text: str, language: str) -> tuple[_Part | None, ...]:
 
 @dataclass(frozen=True)
 class Rate:
-    """Counts of one pattern, or of all patterns.
+    """Counts of one pattern, or of all patterns."""
 
-    Attributes:
-        right: Detected and needed.
-        wrong: Detected but not needed.
-        missed: Needed but not detected.
-    """
-
-    right: int = 0
-    wrong: int = 0
-    missed: int = 0
+    right: int = 0  #: Detected and needed
+    wrong: int = 0  #: Detected but not needed
+    missed: int = 0  #: Needed but not detected
 
     @property
     def precision(self) -> float:
@@ -310,21 +299,13 @@ class Rate:
 
 @dataclass(frozen=True)
 class PatternReport:
-    """How a detector did on labelled questions.
+    """How a detector did on labelled questions."""
 
-    Attributes:
-        by_pattern: Counts of each pattern.
-        micro: Counts of all patterns together.
-        macro_f1: Mean of the patterns' F1.
-        exact: Share of questions with exactly the needed patterns.
-        questions: Number of questions.
-    """
-
-    by_pattern: dict[str, Rate]
-    micro: Rate
-    macro_f1: float
-    exact: float
-    questions: int
+    by_pattern: dict[str, Rate]  #: Counts of each pattern
+    micro: Rate  #: Counts of all patterns together
+    macro_f1: float  #: Mean of the patterns' F1
+    exact: float  #: Share of questions with exactly the needed patterns
+    questions: int  #: Number of questions
 
 
 def pattern_report(

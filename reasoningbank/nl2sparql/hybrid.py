@@ -49,21 +49,13 @@ _lock = threading.Lock()
 
 @dataclass(frozen=True)
 class Retrieved:
-    """An example that was found.
+    """An example that was found."""
 
-    Attributes:
-        example: The example.
-        score: The weighted mean of the three scores, from 0 to 1.
-        semantic: Dense score, entities masked: 1 for the nearest example, 0 for the furthest.
-        bm25: Lexical score: the share of the question that its words make up.
-        pattern: Overlap of its patterns with those of the question.
-    """
-
-    example: PackExample
-    score: float
-    semantic: float
-    bm25: float
-    pattern: float
+    example: PackExample  #: The example
+    score: float  #: The weighted mean of the three scores, from 0 to 1
+    semantic: float  #: Dense score, entities masked: 1 for the nearest example, 0 for the furthest
+    bm25: float  #: Lexical score: the share of the question that its words make up
+    pattern: float  #: Overlap of its patterns with those of the question
 
 
 class Retriever(ABC):

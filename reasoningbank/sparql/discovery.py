@@ -111,23 +111,16 @@ class VoidDataset:
 
 @dataclass(frozen=True)
 class Description:
-    """What an endpoint says about itself.
+    """What an endpoint says about itself."""
 
-    Attributes:
-        endpoint: Public address of the endpoint.
-        source: Name of the endpoint.
-        offered: Whether it offers a description; all else is empty if not.
-        named_graphs: The named graphs listed, with their sizes.
-        triples: The description as RDF.
-        notes: Why something is missing.
-    """
-
-    endpoint: str
-    source: str
-    offered: bool
+    endpoint: str  #: Public address of the endpoint
+    source: str  #: Name of the endpoint
+    offered: bool  #: Whether it offers a description; all else is empty if not
+    #: The named graphs listed, with their sizes
     named_graphs: tuple[NamedGraph, ...] = field(default=(), kw_only=True)
+    #: The description as RDF
     triples: tuple[Triple, ...] = field(default=(), repr=False, kw_only=True)
-    notes: tuple[str, ...] = field(default=(), kw_only=True)
+    notes: tuple[str, ...] = field(default=(), kw_only=True)  #: Why something is missing
 
 
 @dataclass(frozen=True)
@@ -144,17 +137,11 @@ class ServiceDescription(Description):
 
 @dataclass(frozen=True)
 class VoidDescription(Description):
-    """The VoID statistics of an endpoint.
+    """The VoID statistics of an endpoint."""
 
-    Attributes:
-        origin: ``store``, ``well-known``, ``service description``, or empty.
-        datasets: The datasets described, the largest first.
-        truncated: Whether the description was longer than the part read.
-    """
-
-    origin: str = ""
-    datasets: tuple[VoidDataset, ...] = ()
-    truncated: bool = False
+    origin: str = ""  #: ``store``, ``well-known``, ``service description``, or empty
+    datasets: tuple[VoidDataset, ...] = ()  #: The datasets described, the largest first
+    truncated: bool = False  #: Whether the description was longer than the part read
 
 
 @dataclass(frozen=True)

@@ -45,17 +45,11 @@ _QUOTED = re.compile(r"[\"“„«‘]([^\"“”„«»‘’]+)[\"”»’]")
 
 @dataclass(frozen=True)
 class EntityMention:
-    """Words of a question that name one resource.
+    """Words of a question that name one resource."""
 
-    Attributes:
-        words: The words, as in the question.
-        name: The resource as a query may write it; several, if the words name each of them.
-        classes: Its classes, as IRIs.
-    """
-
-    words: str
-    name: str
-    classes: tuple[str, ...] = ()
+    words: str  #: The words, as in the question
+    name: str  #: The resource as a query may write it; several, if the words name each of them
+    classes: tuple[str, ...] = ()  #: Its classes, as IRIs
 
 
 class EntityLinker:

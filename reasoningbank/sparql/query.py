@@ -38,28 +38,21 @@ MOST_TOKENS = 5_000
 
 @dataclass(frozen=True)
 class PreparedQuery:
-    """A query that is ready to be sent.
+    """A query that is ready to be sent."""
 
-    Attributes:
-        text: The query as sent: the author's text with prefixes, addresses and LIMIT adjusted.
-        variables: The columns of a SELECT in order; empty if they cannot be determined.
-        services: Addresses of the SERVICE clauses as sent, ``?name`` for a variable one.
-        limit: The LIMIT of the outermost level as sent; None if there is none.
-        limit_changed: Whether that LIMIT was added or lowered.
-        limit_note: What was changed about LIMIT, for people.
-        parsed: rdflib's query (prologue and algebra), shared and not to be changed; None if only
-            Oxigraph can parse it, or it has more than 5,000 tokens.
-        original: The author's text, which `edits` turn into `text`.
-    """
-
-    text: str
+    text: str  #: The query as sent: the author's text with prefixes, addresses and LIMIT adjusted
     form: Form
+    #: The columns of a SELECT in order; empty if they cannot be determined
     variables: tuple[str, ...] = ()
+    #: Addresses of the SERVICE clauses as sent, ``?name`` for a variable one
     services: tuple[str, ...] = ()
-    limit: int | None = None
-    limit_changed: bool = False
-    limit_note: str = ""
+    limit: int | None = None  #: The LIMIT of the outermost level as sent; None if there is none
+    limit_changed: bool = False  #: Whether that LIMIT was added or lowered
+    limit_note: str = ""  #: What was changed about LIMIT, for people
+    #: rdflib's query (prologue and algebra), shared and not to be changed; None if only Oxigraph
+    #: can parse it, or it has more than 5,000 tokens
     parsed: Query | None = field(default=None, compare=False, repr=False)
+    #: The author's text, which `edits` turn into `text`
     original: str = field(default="", repr=False)
     edits: tuple[Edit, ...] = field(default=(), repr=False)
 

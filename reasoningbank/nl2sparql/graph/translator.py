@@ -47,36 +47,25 @@ _INTERRUPT = "__interrupt__"
 
 @dataclass(frozen=True)
 class GraphTranslation:
-    """The query for a question, and how it was made.
-
-    Attributes:
-        sparql: The best query; None if none was written, or if the graph waits.
-        confidence: The probability that it is right, from 0 to 1; None if it was not measured.
-        score: The evidence for it, from 0 to 1, as `fit_calibration` takes it.
-        calibrated: Whether the confidence was measured on judged trials.
-        attempts: Queries that were written.
-        result_count: Rows or triples of its result; 1 for an ASK.
-        refinement_history: The attempts that failed.
-        thread: The name of its checkpoints; empty if there are none.
-        asks: The question back if the graph waits for an answer; `resume` gives it.
-        trajectory: Everything that was done in this process.
-    """
+    """The query for a question, and how it was made."""
 
     question: str
-    sparql: str | None
+    sparql: str | None  #: The best query; None if none was written, or if the graph waits
     is_valid: bool = False
     errors: tuple[str, ...] = ()
+    #: The probability that it is right, from 0 to 1; None if it was not measured
     confidence: float | None = None
-    score: float = 0.0
-    calibrated: bool = False
+    score: float = 0.0  #: The evidence for it, from 0 to 1, as `fit_calibration` takes it
+    calibrated: bool = False  #: Whether the confidence was measured on judged trials
     explanation: str = ""
-    attempts: int = 0
-    result_count: int = 0
+    attempts: int = 0  #: Queries that were written
+    result_count: int = 0  #: Rows or triples of its result; 1 for an ASK
     patterns: tuple[str, ...] = ()
-    refinement_history: tuple[dict[str, Any], ...] = ()
-    thread: str = ""
-    asks: str = ""
+    refinement_history: tuple[dict[str, Any], ...] = ()  #: The attempts that failed
+    thread: str = ""  #: The name of its checkpoints; empty if there are none
+    asks: str = ""  #: The question back if the graph waits for an answer; `resume` gives it
     usage: Usage = field(default_factory=Usage)
+    #: Everything that was done in this process
     trajectory: Trajectory = field(default_factory=Trajectory, repr=False)
 
 
