@@ -80,12 +80,7 @@ class QueryRequest:
 
 
 def naming_columns(request: QueryRequest) -> str:
-    """Return the question of a SPARQLString with the columns that its program reads.
-
-    Examples:
-        >>> naming_columns(QueryRequest("Which cities?", columns=frozenset({"name", "city"})))
-        'Which cities? (Name the columns ?city, ?name.)'
-    """
+    """Return the question of a SPARQLString with the columns that its program reads."""
     wanted = ", ".join(f"?{name}" for name in sorted(request.columns))
     return request.question + (f" (Name the columns {wanted}.)" if wanted else "")
 

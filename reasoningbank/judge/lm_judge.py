@@ -114,12 +114,7 @@ def reply_of(
     inputs: Mapping[str, str],
     counter: UsageCounter,
 ) -> Mapping[str, Any]:
-    """Ask a model once, after worked cases, and return the fields of its reply.
-
-    Raises:
-        BudgetError: If the inputs do not fit its context.
-        ModelError: If it cannot be reached.
-    """
+    """Ask a model once, after worked cases, and return the fields of its reply."""
     predict = dspy.Predict(signature)
     predict.demos = list(cases)
     adapter = dspy.ChatAdapter(use_json_adapter_fallback=False)

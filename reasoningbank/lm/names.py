@@ -181,12 +181,6 @@ def hosted_at(name: str) -> str | None:
     """Return the address in the environment that a hosted model is asked at; None for its own.
 
     LiteLLM reads it from ``PROVIDER_BASE_URL`` or ``PROVIDER_API_BASE``.
-
-    Examples:
-        >>> os.environ["GROQ_API_BASE"] = "http://key@127.0.0.1:8000/v1/"
-        >>> hosted_at("groq/llama-3.3-70b-versatile")
-        'http://127.0.0.1:8000/v1'
-        >>> del os.environ["GROQ_API_BASE"]
     """
     provider = name.partition("/")[0].upper()
     for prefix in (provider, provider.removesuffix("_CHAT")):

@@ -73,12 +73,6 @@ def query_in(text: str | None) -> str | None:
     Models wrap queries in code fences and sentences. Of several queries the last that parses is
     taken, one in a fence before any other; undeclared prefixes are allowed. Prose after a query is
     cut off. If none parses, the text most like a query is returned.
-
-    Examples:
-        >>> query_in("Here it is:\\n```sparql\\nASK { ?s ?p ?o }\\n```\\nGood luck!")
-        'ASK { ?s ?p ?o }'
-        >>> query_in("Ask somebody else. I do not know.") is None
-        True
     """
     if not text:
         return None

@@ -90,11 +90,7 @@ class VectorTable:
 
 
 class FaissTable(VectorTable):
-    """The same, compared by FAISS's exact flat index (Johnson et al., arXiv:1702.08734).
-
-    Raises:
-        SetupError: If the package faiss-cpu is not installed.
-    """
+    """The same, compared by FAISS's exact flat index (Johnson et al., arXiv:1702.08734)."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -20,11 +20,7 @@ Complexity = Literal["simple", "moderate", "complex"]
 
 @dataclass(frozen=True)
 class GraphSettings:
-    """Settings of a graph; each of its own steps can be switched off.
-
-    Raises:
-        UsageError: If a number is out of bounds.
-    """
+    """Settings of a graph; each of its own steps can be switched off."""
 
     #: Whether a model says what the question needs; otherwise the pack's rules do
     analyze: bool = True

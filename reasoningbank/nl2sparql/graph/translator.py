@@ -207,17 +207,6 @@ def tiers_for(provider: str = "local", model: str | None = None, fast: str | Non
     A name that begins with a provider is complete (``anthropic/claude-haiku-4-5``), and so is that
     of a local model. Providers such as ``openrouter`` serve models under names of other providers:
     with them, a name that does not begin with theirs is a model of theirs.
-
-    Raises:
-        UsageError: If no model is named, and no default is known for the provider.
-
-    Examples:
-        >>> tiers_for("openai")
-        Tiers(default='openai/gpt-4.1', fast='openai/gpt-4.1-mini')
-        >>> tiers_for("ollama_chat", "qwen3", fast="qwen3:0.6b").fast
-        'ollama_chat/qwen3:0.6b'
-        >>> tiers_for("openrouter", "anthropic/claude-haiku-4.5").default
-        'openrouter/anthropic/claude-haiku-4.5'
     """
     if model is None and provider not in PROVIDERS:
         raise UsageError(
