@@ -58,12 +58,6 @@ class RefStore:
     Args:
         memory_bytes: Bytes of Arrow tables kept in memory before the oldest are spilled.
         mark: Suffix of every key, to distinguish the keys of several stores.
-
-    Examples:
-        >>> with RefStore() as store:
-        ...     ref = store.put({"a": 1}, dtype="registry", rows=1, sz=7, source="demo")
-        ...     store.get(ref), store.get("registry_0"), store.get({"key": "registry_0"})
-        ({'a': 1}, {'a': 1}, {'a': 1})
     """
 
     def __init__(self, memory_bytes: int = MEMORY_BYTES, *, mark: str = "") -> None:

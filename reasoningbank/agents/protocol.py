@@ -46,15 +46,6 @@ class Meter:
 
     The error's fields name the budget: `budget` (a field of `Budget`) and `limit`. `usage` returns
     what the models have consumed so far.
-
-    Examples:
-        >>> meter = Meter(Budget(tool_calls=1))
-        >>> look = meter.metered({"look": lambda: "seen"})["look"]
-        >>> look()
-        'seen'
-        >>> look()
-        Traceback (most recent call last):
-        reasoningbank.errors.ToolError: the budget of 1 tool calls is used up; submit ...
     """
 
     def __init__(self, budget: Budget, usage: Callable[[], Usage] = Usage) -> None:

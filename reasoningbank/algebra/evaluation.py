@@ -29,10 +29,6 @@ class Limits:
 
     Raises:
         UsageError: If a number is not above 0.
-
-    Examples:
-        >>> Limits(requests=10).requests
-        10
     """
 
     #: HTTP requests, retries and redirects included; a query counts as one

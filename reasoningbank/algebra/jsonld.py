@@ -89,11 +89,6 @@ def graph_from_jsonld(
     Raises:
         ProgramError: If it is not JSON-LD, names a remote context, or holds something that a
             processor would drop silently: an unmapped key, an ``@id`` that is not an IRI.
-
-    Examples:
-        >>> data = {"@id": "a", "http://schema.org/name": {"@value": "x", "@language": "da"}}
-        >>> list(graph_from_jsonld(data, base="http://e/b/"))[0][0]
-        rdflib.term.URIRef('http://e/b/a')
     """
     check_jsonld(data, path, base)
     try:
@@ -137,12 +132,6 @@ def graph_to_jsonld(graph: Graph) -> dict[str, Any]:
     Well-known namespaces become prefixes of its ``@context``. A single subject is the document
     itself, several are listed under ``@graph``. Subjects and values are sorted, so equal graphs
     without blank nodes give equal documents.
-
-    Examples:
-        >>> graph = Graph()
-        >>> _ = graph.add((URIRef("http://e/a"), URIRef("http://schema.org/name"), Literal("x")))
-        >>> graph_to_jsonld(graph)
-        {'@context': {'schema': 'http://schema.org/'}, '@id': 'http://e/a', 'schema:name': 'x'}
     """
     names = _Names(graph)
     nodes: dict[str, dict[str, Any]] = {}

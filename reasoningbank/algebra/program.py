@@ -110,14 +110,7 @@ def read_program(
 def mistakes(
     data: Any, variables: Iterable[str] = (), prefixes: Mapping[str, str] | None = None
 ) -> tuple[ProgramError, ...]:
-    """Return all mistakes of a program that can be found without running it; see `read_program`.
-
-    Examples:
-        >>> for mistake in mistakes([{"@op": "Gte"}, {"@op": "GET", "args": {"url": 5}}]):
-        ...     print(mistake)
-        $[0]: unknown operation 'Gte'; did you mean 'GET'
-        $[1].args.url: '5' is not a URL; write it in full, percent-encoded
-    """
+    """Return all mistakes of a program that can be found without running it; see `read_program`."""
     return tuple(_validated(data, variables, prefixes)[1])
 
 

@@ -387,10 +387,6 @@ def as_query(result: Value, *, several: bool = False) -> str:
     Raises:
         ProgramError: If it is nothing, mixes tables and graphs, holds blank nodes in a table, or is
             longer than a query may be.
-
-    Examples:
-        >>> as_query(Literal(True)), as_query([None, Literal(False)], several=True)
-        ('ASK {}', 'ASK { FILTER(false) }')
     """
     whole = kept(result)
     results = whole if several and isinstance(whole, list) else [whole]

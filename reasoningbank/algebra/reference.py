@@ -168,10 +168,6 @@ def program_schema(names: Iterable[str] | None = None) -> dict[str, Any]:
 
     Raises:
         ProgramError: If an operation is unknown.
-
-    Examples:
-        >>> program_schema(["Str", "Value"])["$defs"]["Value"]["properties"]["@op"]
-        {'const': 'Value'}
     """
     kinds = _kinds(names)
     defs: dict[str, Any] = {"operation": _any_of(*(_ref(kind.op) for kind in kinds))}

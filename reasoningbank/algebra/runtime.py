@@ -82,12 +82,6 @@ class Runtime:
 
     Raises:
         UsageError: If an address is invalid, or the journal does not fit.
-
-    Examples:
-        >>> with Runtime(dry_run=True, allow_write=["http://localhost/a/"]) as runtime:
-        ...     sent = runtime.send("PUT", "http://localhost/b", Graph())
-        ...     runtime.planned[0].allowed
-        False
     """
 
     def __init__(

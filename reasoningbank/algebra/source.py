@@ -62,11 +62,6 @@ def with_prefixes(data: Any, known: Mapping[str, str]) -> Any:
 
     Models write ``dct:title`` without its declaration. What is not a program, or nested too deeply,
     is returned as it is: `mistakes` reports it.
-
-    Examples:
-        >>> call = {"@op": "PUT", "args": {"url": "http://e/", "data": {"@id": "", "ex:p": 1}}}
-        >>> with_prefixes(call, {"ex": "http://example.org/"})["args"]["data"]["@context"]
-        {'ex': 'http://example.org/'}
     """
     try:
         return _declared(data, known)

@@ -94,12 +94,6 @@ class Credential:
     Raises:
         UsageError: If the base is not an address, or parts of a credential are missing or exclude
             one another.
-
-    Examples:
-        >>> Credential("https://localhost:4443/", user="ada", password="x").headers
-        {'Authorization': 'Basic YWRhOng='}
-        >>> Credential("https://localhost:4443/", token="secret")
-        Credential(base='https://localhost:4443/')
     """
 
     base: str  #: The address that it is for, and all below

@@ -86,13 +86,6 @@ def query_features(query: str) -> QueryFeatures:
 
     Args:
         query: SPARQL text with its prefixes.
-
-    Examples:
-        >>> f = query_features("SELECT ?p WHERE { ?p a/<http://e/sub>* <http://e/T> }")
-        >>> f.patterns, f.features, f.complexity
-        (2, ('path', 'recursion'), 'simple')
-        >>> query_features("SELECT ?p WHERE { ?p").parsed
-        False
     """
     if not query.strip():
         return QueryFeatures(0, (), 0.0)
@@ -289,12 +282,7 @@ def triple_patterns(query: str) -> list[TriplePattern]:
 
 
 def without_pattern(query: str, index: int) -> str:
-    """Return the query without the pattern at `index` of its `triple_patterns`.
-
-    Examples:
-        >>> without_pattern("ASK { ?p a up:Protein ; up:mass 3 . FILTER(?p != 4) }", 0)
-        'ASK { ?p up:mass 3 . FILTER(?p != 4) }'
-    """
+    """Return the query without the pattern at `index` of its `triple_patterns`."""
     left = index
     for clause in read_query(query).statements():
         if 0 <= left < len(clause.patterns):

@@ -41,16 +41,6 @@ def levels(
 
     Returns:
         Task id → level.
-
-    Examples:
-        >>> seen = "SELECT ?d { <http://e/p1> <http://e/disease> ?d }"
-        >>> asked = {
-        ...     "same": seen.replace("p1", "p2"),
-        ...     "turned": "SELECT ?p { ?p <http://e/disease> <http://e/d1> }",
-        ...     "new": "SELECT ?t { <http://e/p1> <http://e/taxon> ?t }",
-        ... }
-        >>> levels([Task(i, "?", q, "http://e/") for i, q in asked.items()], [seen])
-        {'same': 'iid', 'turned': 'compositional', 'new': 'zero-shot'}
     """
     declared = tuple(sorted(prefixes.items()))
     known = [one if isinstance(one, str) else one.expected_sparql for one in training]

@@ -122,11 +122,6 @@ def read_registry(pack: Pack, hidden: Collection[str] = ()) -> Registry:
     Args:
         pack: The pack.
         hidden: Ids of tasks of which nothing may be shown, e.g. those of the evaluation split.
-
-    Examples:
-        >>> registry = read_registry(load_pack("uniprot"))
-        >>> registry.source, registry.endpoints[0].name
-        ('ontology/uniprot', 'UniProt')
     """
     unseen = frozenset(hidden)
     uses = [use for use in _uses(pack) if use.task.id not in unseen]

@@ -131,15 +131,6 @@ def compare(
         the mapping of columns that makes most rows right, and ignore order. A row with a blank
         node counts as right for them if some gold row has a blank node in its place. Two empty
         answers are the same.
-
-    Examples:
-        >>> gold = Answer.of_rows(["x", "n"], [["<http://e/a>", "1"], ["<http://e/b>", "2.0"]])
-        >>> mine = Answer.of_rows(["c", "id"], [["2", "<http://e/b>"], ["1", "<http://e/a>"]])
-        >>> result = compare(gold, mine)
-        >>> result.strict, result.column_mapping
-        (True, {'x': 'id', 'n': 'c'})
-        >>> [finding.code for finding in compare(gold, mine, ordered=True).findings]
-        ['wrong-order']
     """
     found = contrast(gold, predicted, bag=bag, ordered=ordered, window=window).comparison
     return replace(found, match=found.lenient if lenient else found.strict)

@@ -275,17 +275,6 @@ class Documents:
     Raises:
         UsageError: If the base is not an address, several places are given, one cannot be used,
             or an initial document is not below the base.
-
-    Examples:
-        >>> documents = Documents("http://localhost/")
-        >>> a = NamedNode("http://e/a")
-        >>> documents.put("http://localhost/x/y", [Triple(a, a, a)])
-        True
-        >>> len(documents.read("http://localhost/x/y").triples)
-        1
-        >>> [str(t.object) for t in documents.read("http://localhost/x/").triples
-        ...  if t.predicate == CONTAINS]
-        ['<http://localhost/x/y>']
     """
 
     def __init__(

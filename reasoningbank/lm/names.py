@@ -118,12 +118,6 @@ def parse_name(text: str) -> ModelName:
 
     Raises:
         UsageError: If the name is empty or has none of these forms.
-
-    Examples:
-        >>> parse_name("local").kind, parse_name("openai/gpt-4o-mini").kind
-        ('embedded', 'hosted')
-        >>> parse_name("local:~/m.gguf").path.name
-        'm.gguf'
     """
     name = text.strip()
     if name in CATALOGUE:
@@ -142,10 +136,6 @@ def asked_as(name: str) -> str:
 
     Raises:
         UsageError: If the name is unknown.
-
-    Examples:
-        >>> asked_as("local"), asked_as("openai/gpt-4.1-mini")
-        ('local/qwen2.5-coder-1.5b-instruct-q4_k_m', 'openai/gpt-4.1-mini')
     """
     model = parse_name(name)
     return f"local/{model.stem}" if model.is_local else name
@@ -249,12 +239,6 @@ def price_of(name: str) -> Price | None:
 
     Raises:
         UsageError: If the name has no known form.
-
-    Examples:
-        >>> price_of("local")
-        Price(prompt=0.0, completion=0.0)
-        >>> price_of("openai/gpt-4.1-mini")
-        Price(prompt=4e-07, completion=1.6e-06)
     """
     if parse_name(name).is_local:
         return Price(0.0, 0.0)

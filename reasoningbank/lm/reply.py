@@ -223,14 +223,7 @@ _Edits = Iterator[Edit]
 
 
 def repaired(query: str) -> str:
-    """Return a query with the repairs that make it parse; as it is if it parses, or none do.
-
-    Examples:
-        >>> repaired("SELECT count(*) WHERE { ?s ?p ?o }")
-        'SELECT (count(*) AS ?count) WHERE { ?s ?p ?o }'
-        >>> repaired("SELECT ?s WHERE { ?s a ?c } ?s ?p ?o ORDER BY ?s DESC }")
-        'SELECT ?s WHERE { ?s a ?c . ?s ?p ?o } ORDER BY DESC(?s) '
-    """
+    """Return a query with the repairs that make it parse; as it is if it parses, or none do."""
     text = query
     for repair in () if is_query(query) else _REPAIRS:
         edits = list(repair(tokenize(text)))

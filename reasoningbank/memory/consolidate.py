@@ -108,16 +108,6 @@ def consolidate(
         embedder: Compares wordings; by default the bundled one, loaded only if needed.
         prefixes: Prefixes of the pack, which patterns use without declaring them.
         near: Cosine from which wordings count as the same; see `DuplicateRule`.
-
-    Examples:
-        >>> bank = MemoryBank()
-        >>> ids = bank.add([
-        ...     MemoryItem("Names", "", "Ask.", "success", pattern="SELECT ?n {?p up:name ?n}"),
-        ...     MemoryItem("Names", "", "Look.", "success", pattern="SELECT ?x {?y up:name ?x}")])
-        >>> [change.action for change in consolidate(bank)], len(bank.items())
-        (['supersede'], 1)
-        >>> bank.undo().action, len(bank.items()), consolidate(bank)
-        ('undo', 2, [])
     """
     with bank.holding():
         begun = bank.last_change

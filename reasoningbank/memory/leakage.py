@@ -32,13 +32,6 @@ class LeakageFilter:
     item may name a wrong source or none, its texts are checked too: a query equivalent to a gold
     of the evaluation or of the task itself, and sentences that repeat one of their questions, are
     leaks whatever the provenance says.
-
-    Examples:
-        >>> from reasoningbank.memory import Provenance
-        >>> leakage = LeakageFilter(task="t1", group="masses", evaluation=frozenset({"t2"}))
-        >>> item = MemoryItem("Masses", "", "Use up:mass.", "gold", provenance=Provenance("t2"))
-        >>> leakage.finding(item).code
-        'evaluation-task'
     """
 
     task: str = ""  #: Id of the trial's task, which is in `group`

@@ -23,16 +23,7 @@ _HASH_NAME = re.compile(r"([0-9a-f]{16})\.jsonl(\.gz)?")
 
 @dataclass(frozen=True)
 class Snapshot:
-    """The items of a bank, of every status, by id.
-
-    Examples:
-        >>> one = MemoryItem("A", "a", "Do a.", "success")
-        >>> two = MemoryItem("B", "b", "Do b.", "failure")
-        >>> Snapshot.of([one, two]) == Snapshot.of([two, one])
-        True
-        >>> Snapshot.of([]).hash
-        'e3b0c44298fc1c14'
-    """
+    """The items of a bank, of every status, by id."""
 
     #: The items, by id. Banks with the same items have equal snapshots; the history is not part of
     #: it.

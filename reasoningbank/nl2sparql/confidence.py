@@ -78,12 +78,6 @@ def confidence_score(*, valid: bool, similarity: float, attempts: int) -> float:
         valid: Whether validation found nothing wrong.
         similarity: Retrieval score of the nearest example, from 0 to 1.
         attempts: Queries that were written; a first one is more often right than a third.
-
-    Examples:
-        >>> confidence_score(valid=True, similarity=1.0, attempts=1)
-        1.0
-        >>> confidence_score(valid=False, similarity=0.5, attempts=3)
-        0.2167
     """
     near = min(1.0, max(0.0, similarity))
     return round(0.5 * valid + 0.3 * near + 0.2 / max(1, attempts), 4)
@@ -101,11 +95,6 @@ def fit_calibration(judged: Iterable[tuple[float, bool]], model: str = "") -> Ca
 
     Raises:
         UsageError: If there is no trial.
-
-    Examples:
-        >>> table = fit_calibration([(0.2, False), (0.3, False), (0.9, True), (0.9, True)])
-        >>> table.scores, [round(rate, 2) for rate in table.rates], table.trials
-        ((0.2, 0.3, 0.9), [0.17, 0.17, 0.83], 4)
     """
     import numpy as np
     import pandas as pd

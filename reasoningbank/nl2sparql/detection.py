@@ -81,15 +81,6 @@ class PatternDetector:
 
     Args:
         patterns: The rules.
-
-    Examples:
-        >>> from reasoningbank.nl2sparql.hints import Pattern
-        >>> rules = Pattern(name="EMOTION", strong={"it": ("emozione",), "en": ("emotion",)})
-        >>> detector = PatternDetector(PatternSet(patterns=(rules,)))
-        >>> [(d.pattern, d.because) for d in detector.detect("Le parole e l'emozione espressa")]
-        [('EMOTION', ('emozione',))]
-        >>> detector.detect('What does "emotion" mean?')
-        []
     """
 
     def __init__(self, patterns: PatternSet) -> None:
@@ -311,13 +302,7 @@ class PatternReport:
 def pattern_report(
     pairs: Iterable[tuple[Collection[str], Collection[str]]],
 ) -> PatternReport:
-    """Compare detected patterns with the needed ones, given as one pair a question.
-
-    Examples:
-        >>> found = pattern_report([({"A", "B"}, {"A"}), ({"A"}, {"A"}), (set(), {"B"})])
-        >>> found.by_pattern["B"], round(found.micro.precision, 2), round(found.exact, 2)
-        (Rate(right=0, wrong=1, missed=1), 0.67, 0.33)
-    """
+    """Compare detected patterns with the needed ones, given as one pair a question."""
     sets = [(set(detected), set(needed)) for detected, needed in pairs]
     right = Counter(name for given, gold in sets for name in given & gold)
     wrong = Counter(name for given, gold in sets for name in given - gold)

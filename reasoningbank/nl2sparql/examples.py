@@ -42,13 +42,7 @@ class PackExample:
 
 
 def example_pack(pack: Pack) -> Pack:
-    """Return the pack whose examples may be shown: for a test set, the pack it belongs to.
-
-    Examples:
-        >>> from reasoningbank.corpus import load_pack
-        >>> example_pack(load_pack("liita-test")).examples.name
-        'examples'
-    """
+    """Return the pack whose examples may be shown: for a test set, the pack it belongs to."""
     return load_pack(pack.root) if pack.test is not None and pack.examples == pack.test else pack
 
 

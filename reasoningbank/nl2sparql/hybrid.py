@@ -130,11 +130,6 @@ class HybridRetriever(Retriever):
     Raises:
         UsageError: If there is no such pack or index, no example, or a weight is below 0.
         SetupError: If the index's package is missing.
-
-    Examples:
-        >>> found = HybridRetriever("uniprot").retrieve("Which gene encodes Q9Y6K9?", top_k=1)
-        >>> found[0].example.patterns
-        ('GENE',)
     """
 
     def __init__(

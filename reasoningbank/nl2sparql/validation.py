@@ -272,10 +272,6 @@ def validate_semantic(
 
     Raises:
         UsageError: If the pack's files cannot be read.
-
-    Examples:
-        >>> print(validate_semantic("ASK { ?lemma lila:hasPos lila:noun }").problems[0])
-        there is no property lila:hasPos; try lila:hasPOS
     """
     pack = as_pack(pack)
     namespaces = namespaces_of(pack)

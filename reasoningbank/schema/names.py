@@ -66,12 +66,7 @@ def local_name(iri: str) -> str:
 
 
 def words(text: str) -> tuple[str, ...]:
-    """Return the significant words of a name or sentence, in lower case and singular.
-
-    Examples:
-        >>> words("hasProteinNames"), words("Disease_Annotation"), words("hasEC")
-        (('protein', 'name'), ('disease', 'annotation'), ('ec',))
-    """
+    """Return the significant words of a name or sentence, in lower case and singular."""
     found = tuple(dict.fromkeys(_singular(word.lower()) for word in _WORDS.findall(text)))
     return tuple(word for word in found if word not in _EMPTY) or found
 
@@ -155,18 +150,6 @@ def nearest_names(
         classes: The classes of its subject, whose properties are preferred.
         among: The only names to choose from; None for all.
         most: Maximum number of names.
-
-    Examples:
-        >>> core = "http://e/core/"
-        >>> names = Schema.of_terms(
-        ...     [core + "Protein"], [core + "mass", core + "organism", core + "fullName"]
-        ... )
-        >>> [t.iri for t in nearest_names(core + "hasMass", names, role="property")]
-        ['http://e/core/mass']
-        >>> [t.iri for t in nearest_names("http://e/core#protein", names, role="class")]
-        ['http://e/core/Protein']
-        >>> nearest_names(core + "xyz", names, role="property")
-        ()
     """
     every = [
         *(("class", term) for term in schema.classes.values()),
@@ -218,15 +201,7 @@ def _bare(namespace: str) -> str:
 
 
 def nearest_prefixes(prefix: str, namespaces: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the known prefixes that an unknown one probably means, at most three.
-
-    Examples:
-        >>> known = {"up": "http://e/core/", "uniprotkb": "http://e/uniprot/", "go": "http://g/"}
-        >>> nearest_prefixes("uniprot", known)
-        ('uniprotkb', 'up')
-        >>> nearest_prefixes("core", known), nearest_prefixes("GO", known)
-        (('up',), ('go',))
-    """
+    """Return the known prefixes that an unknown one probably means, at most three."""
     plain = prefix.lower()
     lower = {name.lower(): name for name in namespaces}
     ends: dict[str, str] = {}

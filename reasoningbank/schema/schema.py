@@ -97,11 +97,6 @@ class Schema:
         address: Its public address; empty if unknown.
         union: Whether a pattern outside GRAPH also matches the named graphs.
         services: Schemas of the endpoints it federates with, by public address.
-
-    Examples:
-        >>> schema = Schema.of_terms(["http://e/Tree"], ["http://e/height"])
-        >>> list(schema.properties), schema.via, schema.complete
-        (['http://e/height'], 'given', True)
     """
 
     def __init__(

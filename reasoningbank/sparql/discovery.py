@@ -205,13 +205,6 @@ def service_description(client: SPARQLClient, steps: _Steps | None = None) -> Se
 
     Raises:
         EndpointError: If the endpoint cannot be reached. A missing description is not an error.
-
-    Examples:
-        >>> from reasoningbank.sparql import EndpointConfig, OxigraphServer
-        >>> with OxigraphServer() as server:
-        ...     found = service_description(SPARQLClient(EndpointConfig(server.url)))
-        >>> found.offered, len(found.result_formats) > 5, found.named_graphs
-        (True, True, ())
     """
     triples, note = (steps or _Steps(client)).document("")
     found = _read_service(triples, client, note)

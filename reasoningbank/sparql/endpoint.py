@@ -22,12 +22,7 @@ USER_AGENT = "reasoningbank/0.1 (SPARQL research harness; contact: set EndpointC
 
 
 def is_loopback(url: str) -> bool:
-    """Return whether an address is on this machine.
-
-    Examples:
-        >>> is_loopback("http://127.0.0.1:7878/query"), is_loopback("https://example.org/sparql")
-        (True, False)
-    """
+    """Return whether an address is on this machine."""
     host = urlsplit(url).hostname or ""
     if host == "localhost":
         return True

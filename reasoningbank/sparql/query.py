@@ -61,11 +61,6 @@ class PreparedQuery:
 
         Only a SELECT is changed: in CONSTRUCT and DESCRIBE a LIMIT counts solutions, not triples,
         so their results are cut while they are read.
-
-        Examples:
-            >>> q = prepare("SELECT * { {SELECT ?s {?s ?p ?o} LIMIT 9} }")
-            >>> q.limited(5).text
-            'SELECT * { {SELECT ?s {?s ?p ?o} LIMIT 9} }\\nLIMIT 5'
         """
         if self.form != "SELECT":
             return self
@@ -139,15 +134,6 @@ def prepare(
             line, column and a hint), uses an unknown prefix (``unknown-prefix``), is too long or
             complex (``too-long``, ``too-complex``), or names a SERVICE that is not allowed
             (``service-refused``).
-
-    Examples:
-        >>> q = prepare("SELECT ?c (COUNT(*) AS ?n) { ?s a ?c } GROUP BY ?c", limit=10)
-        >>> q.form, q.variables, q.limit, q.limit_note
-        ('SELECT', ('c', 'n'), 10, 'LIMIT 10 added')
-        >>> prepare("SELECT * { ?s rdfs:label ?o")
-        Traceback (most recent call last):
-        ...
-        reasoningbank.errors.QueryError: line 1, column 26: the query cannot be parsed near ...
     """
     refuse_unreadable(query)
     shape = outline(query)

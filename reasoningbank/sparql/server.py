@@ -73,14 +73,6 @@ class OxigraphServer:
     Raises:
         UsageError: If a file is missing, of unknown format, or does not parse.
         SetupError: If the port is in use, or the program is missing or does not start.
-
-    Examples:
-        >>> from reasoningbank.sparql.client import SPARQLClient
-        >>> from reasoningbank.sparql.endpoint import EndpointConfig
-        >>> with OxigraphServer([]) as server:
-        ...     with SPARQLClient(EndpointConfig(server.url)) as client:
-        ...         client.query("ASK { ?s ?p ?o }").value
-        False
     """
 
     def __init__(
