@@ -299,11 +299,7 @@ class Demonstration(_Shown):
 
 
 def load_demonstrations(path: Path) -> tuple[Demonstration, ...]:
-    """Read demonstrations from a JSON file; a missing file holds none.
-
-    Raises:
-        UsageError: If the file is not a list of demonstrations.
-    """
+    """Read demonstrations from a JSON file; a missing file holds none."""
     return read_json(path, tuple[Demonstration, ...]) or ()
 
 

@@ -65,9 +65,6 @@ def graph_from_quads(quads: Iterable[pyoxigraph.Quad | pyoxigraph.Triple]) -> Gr
     """Return the statements of one document, its named graphs included, as one graph.
 
     Blank nodes get fresh names, so graphs of different documents share none.
-
-    Raises:
-        ProgramError: If a statement holds a triple term.
     """
     blanks, graph = BlankNodes(), Graph()
     for quad in quads:
@@ -79,17 +76,7 @@ def graph_from_quads(quads: Iterable[pyoxigraph.Quad | pyoxigraph.Triple]) -> Gr
 def graph_from_jsonld(
     data: Mapping[str, Any] | list[Any], *, base: str | None = None, path: str = "$"
 ) -> Graph:
-    """Read a JSON-LD document.
-
-    Args:
-        data: The document.
-        base: The document's address, against which relative IRIs are resolved.
-        path: The document's JSON path, for errors.
-
-    Raises:
-        ProgramError: If it is not JSON-LD, names a remote context, or holds something that a
-            processor would drop silently: an unmapped key, an ``@id`` that is not an IRI.
-    """
+    """Read a JSON-LD document."""
     check_jsonld(data, path, base)
     try:
         terms = {name: term for one in contexts_of(data, path) for name, term in one.items()}

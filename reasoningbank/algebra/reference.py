@@ -164,11 +164,7 @@ _SHARED = json.loads(Path(__file__).with_name("shared_schema.json").read_text(en
 
 
 def program_schema(names: Iterable[str] | None = None) -> dict[str, Any]:
-    """Return the JSON Schema of a program that may hold these operations, or all.
-
-    Raises:
-        ProgramError: If an operation is unknown.
-    """
+    """Return the JSON Schema of a program that may hold these operations, or all."""
     kinds = _kinds(names)
     defs: dict[str, Any] = {"operation": _any_of(*(_ref(kind.op) for kind in kinds))}
     for kind in kinds:

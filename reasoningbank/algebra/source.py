@@ -20,12 +20,7 @@ from reasoningbank.sparql.tokens import Edit, apply_edits, tokenize
 
 
 def parse_program(text: str) -> Any:
-    """Parse the JSON of a program.
-
-    Raises:
-        ProgramError: If it is not JSON, an object has a key twice (one would be lost), or it is
-            nested too deeply.
-    """
+    """Parse the JSON of a program."""
 
     def bad(
         what: str, where: str = "$", hint: str = "", code: str = "bad-json", **fields: str

@@ -152,17 +152,7 @@ def names_in(rows: Iterable[Row], first: Iterable[str] = ()) -> tuple[str, ...]:
 
 
 def from_json(data: Any, path: str = "$", base: str | None = None) -> Value:
-    """Read a value without operations: a term, table, row, graph or list.
-
-    Args:
-        data: JSON data. Scalars are literals, ``null`` is nothing. An object is a term, SPARQL
-            results or a row if it has their form, and JSON-LD otherwise.
-        path: Its JSON path, for errors.
-        base: The address against which relative IRIs of JSON-LD are resolved.
-
-    Raises:
-        ProgramError: If it has none of these forms.
-    """
+    """Read a value without operations: a term, table, row, graph or list."""
     if data is None:
         return None
     if isinstance(data, str | bool | int | float):

@@ -89,12 +89,7 @@ def moved(prefixes: Mapping[str, str], url: str) -> str:
 
 @dataclass(frozen=True)
 class Credential:
-    """The identity of a run for the servers under one address; it is never sent anywhere else.
-
-    Raises:
-        UsageError: If the base is not an address, or parts of a credential are missing or exclude
-            one another.
-    """
+    """The identity of a run for the servers under one address; it is never sent anywhere else."""
 
     base: str  #: The address that it is for, and all below
     user: str = field(default="", repr=False)  #: A name for HTTP Basic, with `password`
@@ -161,9 +156,6 @@ def credentials_from(
 
     The keys are the fields of `Credential`; paths are relative to the TOML file. ``password_env``
     and ``token_env`` name environment variables that hold the secrets.
-
-    Raises:
-        UsageError: If the file cannot be read, or a table is wrong.
     """
 
     def bad(what: str) -> UsageError:

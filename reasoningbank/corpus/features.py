@@ -82,11 +82,7 @@ class QueryFeatures:
 
 @lru_cache(maxsize=8192)
 def query_features(query: str) -> QueryFeatures:
-    """Return the features of a query; empty text has none.
-
-    Args:
-        query: SPARQL text with its prefixes.
-    """
+    """Return the features of a query; empty text has none."""
     if not query.strip():
         return QueryFeatures(0, (), 0.0)
     try:
@@ -274,9 +270,6 @@ def triple_patterns(query: str) -> list[TriplePattern]:
     """Return the triple patterns of a query's WHERE clause, in written order.
 
     Those of subqueries, EXISTS and SERVICE are included, those of a CONSTRUCT template are not.
-
-    Raises:
-        QueryError: If the query is not SPARQL, or has a collection in a pattern.
     """
     return read_query(query).triple_patterns()
 

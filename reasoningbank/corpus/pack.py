@@ -118,11 +118,7 @@ class Pack:
     documents: DocumentSpace | None = None
 
     def with_set(self, name: ExampleSet) -> Pack:
-        """Return the pack with its test set or its template instances as its examples.
-
-        Raises:
-            UsageError: If the pack has none.
-        """
+        """Return the pack with its test set or its template instances as its examples."""
         folder: Path | None = getattr(self, name)
         if folder is None:
             raise UsageError(
@@ -180,15 +176,7 @@ def endpoint_config(
     federated: Sequence[EndpointConfig] = (),
     aliases: Mapping[str, str] | None = None,
 ) -> EndpointConfig:
-    """Return how to reach a pack's endpoint, at `query_url` if given.
-
-    Args:
-        federated: Configurations of the endpoints it federates with.
-        aliases: Public address → real one, for SERVICE; by default the endpoint's own.
-
-    Raises:
-        UsageError: If the pack names no endpoint.
-    """
+    """Return how to reach a pack's endpoint, at `query_url` if given."""
     if not pack.endpoint:
         raise UsageError(
             "the pack names no endpoint",

@@ -117,12 +117,7 @@ class _Counted:
 
 
 def read_registry(pack: Pack, hidden: Collection[str] = ()) -> Registry:
-    """Read what the examples of a pack reach.
-
-    Args:
-        pack: The pack.
-        hidden: Ids of tasks of which nothing may be shown, e.g. those of the evaluation split.
-    """
+    """Read what the examples of a pack reach."""
     unseen = frozenset(hidden)
     uses = [use for use in _uses(pack) if use.task.id not in unseen]
     found: dict[str, _Counted] = defaultdict(_Counted)

@@ -125,11 +125,7 @@ def _invalid(error: ValidationError) -> str:
 
 
 def read_templates(pack: Pack) -> tuple[dict[str, TemplateSlot], list[QuestionTemplate]]:
-    """Read the slots and templates of a pack.
-
-    Raises:
-        UsageError: If a file cannot be read, or a template has no slot for a place.
-    """
+    """Read the slots and templates of a pack."""
     slots: dict[str, TemplateSlot] = {}
     templates: list[QuestionTemplate] = []
     for file in sorted((pack.root / "templates").glob("*.toml")):

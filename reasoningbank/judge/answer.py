@@ -102,11 +102,7 @@ def _triple_texts(triple: Triple | Quad) -> list[str]:
 
 
 def read_answer(path: Path) -> Answer:
-    """Read a file of SPARQL results (.srj, .srx, .tsv) or a graph (.ttl, .nt, .rdf, .jsonld).
-
-    Raises:
-        UsageError: If it is missing, of another kind by its suffix, or not well-formed.
-    """
+    """Read a file of SPARQL results (.srj, .srx, .tsv) or a graph (.ttl, .nt, .rdf, .jsonld)."""
     suffix = path.suffix.lower()
     if suffix not in _RESULTS and suffix not in _GRAPHS:
         what = f"unknown kind of file '{suffix}'"

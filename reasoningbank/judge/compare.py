@@ -144,11 +144,7 @@ def compare_files(
     ordered: bool = False,
     lenient: bool = False,
 ) -> Comparison:
-    """Compare two files of results or two graphs; see `compare` and `read_answer`.
-
-    Raises:
-        UsageError: If a file cannot be read.
-    """
+    """Compare two files of results or two graphs; see `compare` and `read_answer`."""
     return compare(
         read_answer(gold), read_answer(predicted), bag=bag, ordered=ordered, lenient=lenient
     )

@@ -111,14 +111,7 @@ class ModelName:
 
 
 def parse_name(text: str) -> ModelName:
-    """Parse a model's name; nothing is loaded or requested.
-
-    Args:
-        text: ``local``, ``local-small``, ``local:PATH.gguf`` or LiteLLM's ``provider/model``.
-
-    Raises:
-        UsageError: If the name is empty or has none of these forms.
-    """
+    """Parse a model's name; nothing is loaded or requested."""
     name = text.strip()
     if name in CATALOGUE:
         return ModelName(name, "embedded")
@@ -132,11 +125,7 @@ def parse_name(text: str) -> ModelName:
 
 
 def asked_as(name: str) -> str:
-    """Return `dspy.LM.model` for a model's name: what identifies the model in any record.
-
-    Raises:
-        UsageError: If the name is unknown.
-    """
+    """Return `dspy.LM.model` for a model's name: what identifies the model in any record."""
     model = parse_name(name)
     return f"local/{model.stem}" if model.is_local else name
 
@@ -194,12 +183,7 @@ def sampling_settings(
 
 
 def takes_temperature(name: str) -> bool:
-    """Return whether a model accepts a temperature; OpenAI's reasoning models do not.
-
-    Examples:
-        >>> takes_temperature("openai/gpt-4.1"), takes_temperature("openai/gpt-5-mini")
-        (True, False)
-    """
+    """Return whether a model accepts a temperature; OpenAI's reasoning models do not."""
     if name.partition("/")[0] not in {"openai", "azure"}:
         return True
     return not _litellm().supports_reasoning(name)
@@ -233,12 +217,6 @@ def price_of(name: str) -> Price | None:
     """Return a model's price by LiteLLM's bundled table, the lowest tier; None if it is unknown.
 
     A local model costs nothing.
-
-    Args:
-        name: `local`, `local:/path.gguf`, or a LiteLLM name.
-
-    Raises:
-        UsageError: If the name has no known form.
     """
     if parse_name(name).is_local:
         return Price(0.0, 0.0)

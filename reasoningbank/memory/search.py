@@ -168,14 +168,6 @@ def retrieve_random(
     be one of the best matches by chance. Whole items are drawn while they fit, so the tokens fall
     short by less than the smallest item left.
 
-    Args:
-        question: Recorded, not searched for.
-        tokens: Tokens that a search would have shown.
-        seed: Another seed gives another draw.
-        k: Maximum number of items; the tokens may then fall short by more.
-        example_tokens: The part of `tokens` for few-shot examples; the rest is for other items.
-            None draws both alike.
-
     `leakage`, `kinds`, `examples` and `linker` are as in `retrieve`.
     """
     pool = [item for item in bank.items() if kinds is None or item.src in kinds]

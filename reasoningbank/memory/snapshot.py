@@ -41,11 +41,7 @@ class Snapshot:
 
     @classmethod
     def of(cls, items: Iterable[MemoryItem]) -> Snapshot:
-        """Return the snapshot of these items.
-
-        Raises:
-            UsageError: If an item occurs twice.
-        """
+        """Return the snapshot of these items."""
         return cls(tuple(items))
 
     def lines(self) -> bytes:
@@ -53,19 +49,11 @@ class Snapshot:
         return b"".join(f"{item.json_text(sort_keys=True)}\n".encode() for item in self.items)
 
     def write(self, folder: Path) -> Path:
-        """Write ``HASH.jsonl`` into a folder, which is created if missing; return the file.
-
-        Raises:
-            RecordError: If it cannot be written.
-        """
+        """Write ``HASH.jsonl`` into a folder, which is created if missing; return the file."""
         return self.write_file(folder / f"{self.hash}.jsonl")
 
     def write_file(self, path: Path) -> Path:
-        """Write a file atomically, compressed if its name ends in ``.gz``; return it.
-
-        Raises:
-            RecordError: If it cannot be written.
-        """
+        """Write a file atomically, compressed if its name ends in ``.gz``; return it."""
         raw = self.lines()
         # Without a timestamp, equal snapshots are equal files.
         data = gzip.compress(raw, mtime=0) if path.suffix == ".gz" else raw
@@ -75,17 +63,7 @@ class Snapshot:
 
     @classmethod
     def read(cls, path: Path) -> Snapshot:
-        """Read JSON lines, compressed or not, in any order.
-
-        Args:
-            path: The file. If its name is a hash, its content must match: the items as they are
-                written today, or the lines as they are in the file.
-
-        Raises:
-            RecordError: If it cannot be read, or does not match its name.
-            UsageError: If a line is not a memory item, or an item occurs twice; the error names
-                the line.
-        """
+        """Read JSON lines, compressed or not, in any order."""
         try:
             return cls.parse(path.read_bytes(), name=path.name, where=str(path))
         except OSError as error:

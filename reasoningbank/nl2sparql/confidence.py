@@ -72,13 +72,7 @@ class Calibration(BaseModel):
 
 
 def confidence_score(*, valid: bool, similarity: float, attempts: int) -> float:
-    """Return the evidence for a query, from 0 to 1.
-
-    Args:
-        valid: Whether validation found nothing wrong.
-        similarity: Retrieval score of the nearest example, from 0 to 1.
-        attempts: Queries that were written; a first one is more often right than a third.
-    """
+    """Return the evidence for a query, from 0 to 1."""
     near = min(1.0, max(0.0, similarity))
     return round(0.5 * valid + 0.3 * near + 0.2 / max(1, attempts), 4)
 
@@ -88,13 +82,6 @@ def fit_calibration(judged: Iterable[tuple[float, bool]], model: str = "") -> Ca
 
     The rate of each pooled block of trials is the mean of Jeffreys' posterior, so that a few trials
     never give 0 or 1.
-
-    Args:
-        judged: Score of each trial, and whether its query was right.
-        model: The model that was asked.
-
-    Raises:
-        UsageError: If there is no trial.
     """
     import numpy as np
     import pandas as pd
@@ -134,15 +121,6 @@ def confidence_in(trajectory: Trajectory) -> Confidence | None:
 
 
 def load_calibration(pack: Pack, agent: str = "graph", model: str = "") -> Calibration | None:
-    """Return a pack's calibration of an agent; None if there is none for the model.
-
-    Args:
-        pack: The pack.
-        agent: ``graph`` or ``rag``.
-        model: The model, as `reasoningbank.lm.asked_as` names it; empty for any.
-
-    Raises:
-        UsageError: If the file cannot be read or is invalid.
-    """
+    """Return a pack's calibration of an agent; None if there is none for the model."""
     table = read_json(pack.hints / _FILES[agent], Calibration) if pack.hints else None
     return None if table is None or (model and table.model not in ("", model)) else table

@@ -78,9 +78,6 @@ class PatternDetector:
 
     A rule's match inside a longer one does not count: *parte del discorso* is not a question about
     parts. Quoted words are entities: one that a rule matches as a whole is weak evidence.
-
-    Args:
-        patterns: The rules.
     """
 
     def __init__(self, patterns: PatternSet) -> None:
@@ -107,11 +104,7 @@ class PatternDetector:
                     self._known[language] |= {stem(w, language) for w in plain if w.isalpha()}
 
     def detect(self, question: str) -> list[Detected]:
-        """Return the patterns that a question needs, the most certain first.
-
-        Args:
-            question: A question in Italian, English, or both.
-        """
+        """Return the patterns that a question needs, the most certain first."""
         # Offsets of tokens are those in the composed text.
         question = unicodedata.normalize("NFC", question)
         tokens = read_tokens(question, self._set.shapes)[:MOST_TOKENS]

@@ -239,14 +239,7 @@ class PatternSet(HintModel):
 
 @once_a_pack
 def load_patterns(pack: Pack | str) -> PatternSet:
-    """Read the patterns of a pack, once a process; a pack without the file has none.
-
-    Args:
-        pack: A pack or its name.
-
-    Raises:
-        UsageError: If there is no such pack, or the file is invalid or names what does not exist.
-    """
+    """Read the patterns of a pack, once a process; a pack without the file has none."""
     found, where = read_hints(as_pack(pack), "patterns.toml", PatternSet)
     for one in found.patterns:
         for name in (*one.implies, *one.unless, *one.beside, *sum(one.joins, ())):
@@ -351,11 +344,7 @@ class Constraints(HintModel):
 
 @once_a_pack
 def load_constraints(pack: Pack) -> Constraints:
-    """Read the rules of a pack, once a process; a pack without the file has none.
-
-    Raises:
-        UsageError: If the file is invalid or names what does not exist.
-    """
+    """Read the rules of a pack, once a process; a pack without the file has none."""
     found, where = read_hints(pack, "constraints.toml", Constraints)
     patterns = load_patterns(pack)
     for name in found.pattern_names():

@@ -72,15 +72,7 @@ class Retriever(ABC):
         without_groups: Collection[str] = (),
         without_ids: Collection[str] = (),
     ) -> list[Retrieved]:
-        """Return the best examples, best first; ties by id.
-
-        Args:
-            question: A question, in any of the pack's languages.
-            top_k: Most examples.
-            patterns: What the question needs; detected by default.
-            without_groups: Groups to exclude, in an evaluation the question's (leave-group-out).
-            without_ids: Examples to exclude (leave-one-out).
-        """
+        """Return the best examples, best first; ties by id."""
         kept = [
             number
             for number, one in enumerate(self.examples)

@@ -81,12 +81,7 @@ def adapt_query(
 
 
 def same_query(one: str, other: str) -> bool:
-    """Return whether two queries differ only in white space.
-
-    Examples:
-        >>> same_query("ASK { ?s ?p ?o }", "ASK{?s ?p  ?o}")
-        True
-    """
+    """Return whether two queries differ only in white space."""
     return [token.text for token in tokenize(one)] == [token.text for token in tokenize(other)]
 
 

@@ -151,9 +151,6 @@ def best_first(
     Cosines of one model lie close together, at a height that depends on the query: they are scaled
     between the furthest and the nearest text. Lexical scores are absolute and stay. With a dense
     weight of 0, texts without a word in common are left out.
-
-    Raises:
-        UsageError: If a weight is below 0, or both are 0.
     """
     if not (min(weights) >= 0 and 0 < sum(weights) < math.inf):
         raise UsageError(

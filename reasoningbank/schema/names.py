@@ -46,22 +46,12 @@ _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 
 
 def namespace_of(iri: str) -> str:
-    """Return an IRI up to its local name.
-
-    Examples:
-        >>> namespace_of("http://e/core#Tree"), namespace_of("http://e/core/Tree")
-        ('http://e/core#', 'http://e/core/')
-    """
+    """Return an IRI up to its local name."""
     return iri[: len(iri) - len(local_name(iri))]
 
 
 def local_name(iri: str) -> str:
-    """Return what follows the last ``#`` or ``/`` of an IRI.
-
-    Examples:
-        >>> local_name("http://e/core#Tree")
-        'Tree'
-    """
+    """Return what follows the last ``#`` or ``/`` of an IRI."""
     return re.split(r"[#/]", iri)[-1]
 
 
@@ -72,12 +62,7 @@ def words(text: str) -> tuple[str, ...]:
 
 
 def is_label(iri: str) -> bool:
-    """Return whether a property is, by its own name, a label property.
-
-    Examples:
-        >>> [is_label("http://e/" + name) for name in ("scientificName", "prefLabel", "mass")]
-        [True, True, False]
-    """
+    """Return whether a property is, by its own name, a label property."""
     return not _CALLED.isdisjoint(words(local_name(iri)))
 
 
@@ -142,14 +127,6 @@ def nearest_names(
     A name that differs only in case, in ``http`` or ``https``, in ``#`` or ``/``, or in its
     namespace comes first. Where a class or property is wanted, the other kind follows only if
     it is much nearer.
-
-    Args:
-        iri: The unknown IRI.
-        schema: The existing names.
-        role: How the name is used in the query.
-        classes: The classes of its subject, whose properties are preferred.
-        among: The only names to choose from; None for all.
-        most: Maximum number of names.
     """
     every = [
         *(("class", term) for term in schema.classes.values()),

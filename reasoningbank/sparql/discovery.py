@@ -201,11 +201,7 @@ def discover(client: SPARQLClient) -> Discovery:
 
 
 def service_description(client: SPARQLClient, steps: _Steps | None = None) -> ServiceDescription:
-    """Read the service description at the endpoint's bare address.
-
-    Raises:
-        EndpointError: If the endpoint cannot be reached. A missing description is not an error.
-    """
+    """Read the service description at the endpoint's bare address."""
     triples, note = (steps or _Steps(client)).document("")
     found = _read_service(triples, client, note)
     if found.offered or note:
@@ -222,9 +218,6 @@ def void_description(
 
     The first with counts of classes or properties is used, else the first with any count. A
     `service` description that is known needs no further request.
-
-    Raises:
-        EndpointError: If the endpoint cannot be reached. Missing statistics are not an error.
     """
     notes: list[str] = []
 

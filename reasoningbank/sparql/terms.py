@@ -82,11 +82,7 @@ def full(term: Term) -> str:
 
 
 def iri(value: str | NamedNode) -> str:
-    """Return an absolute IRI as written in a query, checked for forbidden characters.
-
-    Raises:
-        QueryError: If `value` is not an absolute IRI, so that inserting it would be unsafe.
-    """
+    """Return an absolute IRI as written in a query, checked for forbidden characters."""
     text = value.value if isinstance(value, NamedNode) else value
     if not _SCHEME.match(text) or _NOT_IN_IRI.search(text):
         raise QueryError(
@@ -98,11 +94,7 @@ def iri(value: str | NamedNode) -> str:
 
 
 def to_iri(text: str, prefixes: Mapping[str, str] = STANDARD_PREFIXES) -> NamedNode:
-    """Read an IRI as an agent writes it: bare, in angle brackets, or as a prefixed name.
-
-    Raises:
-        QueryError: If it is not one of these, or the prefix is unknown (``unknown-prefix``).
-    """
+    """Read an IRI as an agent writes it: bare, in angle brackets, or as a prefixed name."""
     text = text.strip()
     if text.startswith("<") and text.endswith(">"):
         return NamedNode(iri(text[1:-1])[1:-1])
@@ -145,11 +137,7 @@ def unescape(local: str) -> str:
 
 
 def string_literal(text: str, language: str | None = None) -> str:
-    r"""Return text as a string literal for a query, escaped.
-
-    Raises:
-        QueryError: If `language` is not a language tag.
-    """
+    r"""Return text as a string literal for a query, escaped."""
     try:
         return str(Literal(text, language=language))
     except ValueError as error:

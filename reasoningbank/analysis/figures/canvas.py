@@ -42,11 +42,6 @@ _DRAWING = threading.Lock()
 class Chart(Figure):
     """A matplotlib figure with a title and a description.
 
-    Args:
-        title: A few words; the SVG's ``<title>``.
-        height: Inches.
-        width: Inches.
-
     Attributes:
         title: A few words.
         description: What it shows, in sentences, for screen readers and as a caption.

@@ -43,15 +43,6 @@ def export_inspect(run: Path, target: Path | None = None) -> InspectExport:
     ``lenient``, ``f1``), every other judge another score. An arm's learning streams are a separate
     log, ``ARM (stream)``. Trials are read and written one by one, and the same records give the
     same files. The log of an arm with missing trials is `cancelled`.
-
-    Args:
-        run: Folder of a run.
-        target: Folder of the logs; ``inspect`` within the run's folder if not given.
-
-    Raises:
-        SetupError: If ``inspect_ai`` is not installed.
-        UsageError: If the folder holds no run, or no trial.
-        RecordError: If the manifest cannot be read, or a log cannot be written.
     """
     need_package("inspect_ai", "inspect")
     # The package takes seconds to import.
