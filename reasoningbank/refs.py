@@ -84,9 +84,6 @@ class RefStore:
 
         A dataclass with an Arrow table in a field named `table` can be spilled to disk;
         any other value stays in memory.
-
-        Raises:
-            SetupError: If memory is full and the temporary folder too.
         """
         with self._lock:
             number = self._counts.get(dtype, 0)
@@ -98,13 +95,7 @@ class RefStore:
         return ref
 
     def get(self, ref: RefLike, dtype: str | None = None) -> Any:
-        """Return the value of a handle.
-
-        Raises:
-            ToolError: If there is no such handle (``unknown-handle``), it has another kind than
-                `dtype` (``wrong-handle``), or it was released (``released-handle``). The hint
-                lists handles.
-        """
+        """Return the value of a handle."""
         handle = self.ref(ref)
         if dtype is not None and handle.dtype not in dtype.split("|"):
             wanted = dtype.replace("|", "' or '")

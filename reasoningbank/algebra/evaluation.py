@@ -25,11 +25,7 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True)
 class Limits:
-    """The budgets of a run; None is no limit.
-
-    Raises:
-        UsageError: If a number is not above 0.
-    """
+    """The budgets of a run; None is no limit."""
 
     #: HTTP requests, retries and redirects included; a query counts as one
     requests: int | None = 10_000

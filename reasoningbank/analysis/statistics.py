@@ -350,9 +350,6 @@ def learning_curve(
         window: How many tasks to average; None for all so far.
         bounds: Least and largest possible value; the band is clipped to them.
         confidence: Level of the band.
-
-    Raises:
-        ValueError: If the window is below 1.
     """
     if window is not None and window < 1:
         raise ValueError("window must be at least 1")

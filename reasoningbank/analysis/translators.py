@@ -110,10 +110,6 @@ def read_translations(sources: Sequence[Path], pack: str = "") -> list[ArmRows]:
 
     Returns:
         The rows of each arm, in the order of the sources and of their manifests.
-
-    Raises:
-        UsageError: If a run or a pack is missing.
-        RecordError: If a file is damaged.
     """
     found: list[ArmRows] = []
     for source in sources:

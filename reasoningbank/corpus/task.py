@@ -152,9 +152,6 @@ def find_task(tasks: Iterable[Task], task_id: str, where: str = "tasks") -> Task
         tasks: The tasks of a corpus.
         task_id: The complete id; for a part of one the error suggests complete ids.
         where: What an error names as its place.
-
-    Raises:
-        UsageError: If there is no such task.
     """
     by_id = {task.id: task for task in tasks}
     if task_id in by_id:

@@ -165,10 +165,6 @@ def instantiate(
     Returns:
         The instances, by template, and a ``few-instances`` finding for each template whose data
         give fewer than `number`.
-
-    Raises:
-        UsageError: If the pack has no templates, or one is broken.
-        QueryError: If a gold or a slot's query is.
     """
     slots, templates = read_templates(pack)
     if not templates:

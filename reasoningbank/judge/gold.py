@@ -72,10 +72,6 @@ class GoldStore:
         A gold that fails or returns nothing has a `defect`. A failure is remembered in memory only:
         the next store tries it again. A gold that times out is tried twice, and again by the next
         trial.
-
-        Raises:
-            EndpointError: If the endpoint fails.
-            RecordError: If the file cannot be written.
         """
         path = self.path(task)
         with self._guard:

@@ -280,10 +280,6 @@ class LDPServer:
         folder: Where to keep each document as a Turtle file.
         store: A folder for an Oxigraph store instead; without either, documents live in memory.
         initial: The first documents, by address, if they live in memory.
-
-    Raises:
-        UsageError: If the base is not an address, or a place cannot be used.
-        SetupError: If the port is not free.
     """
 
     def __init__(

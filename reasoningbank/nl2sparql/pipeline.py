@@ -418,9 +418,6 @@ class RAGAgent:
         embedding: The embedding model, as named for `retrieval.open_embedder`.
         index: What compares vectors, one of `retrieval.INDEXES`.
         whole_groups: Whether the groups of hidden tasks are hidden too (leave-group-out).
-
-    Raises:
-        UsageError: If there is no such level.
     """
 
     name = "rag"

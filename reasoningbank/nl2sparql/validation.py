@@ -133,9 +133,6 @@ def validate(
 
     Returns:
         The problems, and what the endpoint returned.
-
-    Raises:
-        EndpointError: If the endpoint fails.
     """
     if "syntax" in levels and not (syntax := validate_syntax(sparql, pack)):
         return syntax.problems, None
@@ -269,9 +266,6 @@ def validate_semantic(
 
     Returns:
         At most five problems. A query that does not parse is noted: `validate_syntax` reports it.
-
-    Raises:
-        UsageError: If the pack's files cannot be read.
     """
     pack = as_pack(pack)
     namespaces = namespaces_of(pack)

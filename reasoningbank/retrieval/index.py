@@ -114,12 +114,7 @@ INDEXES: MappingProxyType[str, type[VectorTable]] = MappingProxyType(
 
 
 def open_index(name: str = DEFAULT_INDEX) -> VectorTable:
-    """Return an empty vector index: ``numpy``, or ``faiss`` with the same exact results.
-
-    Raises:
-        UsageError: If there is no such index.
-        SetupError: If its package is missing.
-    """
+    """Return an empty vector index: ``numpy``, or ``faiss`` with the same exact results."""
     if name not in INDEXES:
         hint = f"choose {' or '.join(INDEXES)}"
         raise UsageError(f"unknown vector index {name!r}", hint=hint, code="unknown-index")

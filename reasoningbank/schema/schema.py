@@ -141,9 +141,6 @@ class Schema:
         """Return what Turtle files say: a schema, and VoID statistics of the data.
 
         Without statistics the data may hold more than the schema declares, or less.
-
-        Raises:
-            UsageError: On first use, if a file cannot be read or parsed.
         """
 
         def fill() -> Contents:

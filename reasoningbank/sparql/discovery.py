@@ -167,9 +167,6 @@ def discover(client: SPARQLClient) -> Discovery:
     """Read the service description and the statistics of an endpoint, and join them.
 
     If neither names a graph, graphs are looked for in a bounded sample of the data.
-
-    Raises:
-        EndpointError: If the endpoint cannot be reached. A missing description is not an error.
     """
     down: EndpointError | None = None
     steps = _Steps(client)

@@ -79,9 +79,6 @@ class EntityLinker:
 
         Identifiers are tried in every namespace of the endpoint's prefixes; names are compared
         with the labels of resources. Of overlapping mentions the longest is used.
-
-        Raises:
-            EndpointError: If the endpoint cannot be reached.
         """
         known = self._known.get(question)
         if known is None:

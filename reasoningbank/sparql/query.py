@@ -128,12 +128,6 @@ def prepare(
         limit: Most rows of a SELECT; its outermost LIMIT is added or lowered.
         aliases: Public address → real address, put into SERVICE clauses.
         services: The addresses SERVICE may name besides aliases; None allows any.
-
-    Raises:
-        QueryError: If it is an update (``update-refused``), does not parse (``syntax-error``, with
-            line, column and a hint), uses an unknown prefix (``unknown-prefix``), is too long or
-            complex (``too-long``, ``too-complex``), or names a SERVICE that is not allowed
-            (``service-refused``).
     """
     refuse_unreadable(query)
     shape = outline(query)

@@ -145,11 +145,7 @@ def string_literal(text: str, language: str | None = None) -> str:
 
 
 def values(variable: str, terms: Iterable[Term]) -> str:
-    """Return a VALUES clause that binds one variable to each of the terms.
-
-    Raises:
-        QueryError: If a term is a blank node, or `variable` is not a variable name.
-    """
+    """Return a VALUES clause that binds one variable to each of the terms."""
     if not re.fullmatch(r"\w+", variable):
         raise QueryError("not a variable name", where=variable[:200])
     texts: list[str] = []

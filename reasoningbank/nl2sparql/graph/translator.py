@@ -152,9 +152,6 @@ class GraphAgent:
     Args:
         settings: The settings.
         **switches: Or single ones, as for `GraphSettings`.
-
-    Raises:
-        UsageError: If the settings want a human.
     """
 
     name = "graph"
@@ -302,10 +299,6 @@ class NL2SPARQLAgent:
         lms: The default and the fast model, if they exist already.
         checkpoints: A SQLite file for checkpoints, from which a killed run can be resumed.
         hidden: Ids of tasks of which no example may be shown.
-
-    Raises:
-        UsageError: If the provider or pack is unknown.
-        SetupError: If LangGraph is not installed.
     """
 
     def __init__(
@@ -377,11 +370,6 @@ class NL2SPARQLAgent:
 
         Returns:
             The best query, valid or not; if the graph waits for an answer, its question.
-
-        Raises:
-            UsageError: If the question is empty, or the thread exists.
-            EndpointError: If the endpoint fails.
-            ModelError: If a model cannot be reached.
         """
         return self.begun(question, language, thread).finish()
 
