@@ -22,9 +22,8 @@ Codes of the findings and their fields:
   ``misfit`` (variable, pattern, here, there), ``wrong-class`` (variable, here),
   ``class-lacks-property`` (class, property, has), ``same-variable``, ``no-match`` (pattern).
 - Conditions: ``filter-removes-all`` (filter, variable, sample, instead, owner),
-  ``filter-unbound`` (filter, variable), ``minus-removes-all``, ``having-removes-all``,
-  ``offset-skips-all``, ``limit-zero``, ``empty-template``.
-- Graphs: ``missing-graph``, ``wrong-graph`` (pattern, graph, instead), ``default-graph-empty``.
+  ``filter-unbound`` (filter, variable), ``minus-removes-all``, ``having-removes-all``.
+- Graphs: ``missing-graph``, ``wrong-graph`` (pattern, graph, instead).
 """
 
 from reasoningbank.findings import Finding
