@@ -43,9 +43,6 @@ class Distiller:
         lm: The model that words one item a task, made for the role ``distiller``; `author` is its
             name in provenance.
         kinds: The kinds of items to make.
-
-    Raises:
-        UsageError: If a kind is unknown.
     """
 
     def __init__(
@@ -75,10 +72,6 @@ class Distiller:
 
         Each success gives a strategy and each failure up to two pitfalls; if there are both, a
         contrast follows. What several attempts teach comes once.
-
-        Raises:
-            UsageError: If they are of several tasks.
-            ModelError: If the model cannot be reached.
         """
         if len({experience.task for experience in experiences}) > 1:
             hint = "distil one task at a time"
@@ -86,11 +79,7 @@ class Distiller:
         return self._checked(list(self._drafts(experiences)), self._lm)
 
     def from_gold(self, task: Task, split: SplitName | None) -> Distilled:
-        """Return the few-shot example of a training task.
-
-        Raises:
-            UsageError: If `split`, which the task is in, is not ``train``, or it has no gold.
-        """
+        """Return the few-shot example of a training task."""
         if split != "train":
             raise UsageError(
                 f"few-shot examples come from the training split only, not from {split or 'none'}",
