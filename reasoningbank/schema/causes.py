@@ -48,13 +48,23 @@ def explain_rest(look: Lookups, prepared: PreparedQuery, query: QueryTree) -> li
     if prepared.form == "DESCRIBE" and query.where is None:
         names = [t.text for t in tokenize(query.text) if t.kind in ("iri", "name")]
         return [look.missing(text) for text in names[-1:]]
+    if prepared.limit == 0:
+        return [Finding("limit-zero", "LIMIT 0 lets no row through")]
     if query.where is None:
         return []
     inside = query.text[query.where.start + 1 : query.where.end - 1]
-    having = any(token.is_word("HAVING") for token in tokenize(query.text[query.where.end :]))
-    if having and look.ask(inside):
-        what = "the patterns match, but HAVING keeps no group"
-        return [Finding("having-removes-all", what)]
+    if prepared.form == "CONSTRUCT" and look.ask(inside):
+        what = "the patterns match, but the template makes no triples of their values"
+        return [Finding("empty-template", what)]
+    words = {token.text.upper() for token in tokenize(query.text[query.where.end :])}
+    behind = (
+        ("HAVING", "having-removes-all", "HAVING keeps no group"),
+        ("OFFSET", "offset-skips-all", "OFFSET skips all rows"),
+    )
+    for word, code, what in behind:
+        if word in words:
+            finding = Finding(code, f"the patterns match, but {what}")
+            return [finding] if look.ask(inside) else []
     return []
 
 
@@ -114,13 +124,18 @@ def _bound(look: Lookups, failure: Failure) -> Unit:
 def _outside(look: Lookups, failure: Failure, pattern: TriplePattern, text: str) -> Finding | None:
     """Return that a pattern matches in another graph than the one that the query names."""
     graph = _GRAPH.match(failure.context)
-    if graph is None and not look.prober.has_dataset:
+    named = graph is not None or look.prober.has_dataset
+    known = look.name(pattern.predicate) in look.schema.properties
+    if not named and (failure.context != "%s" or not known):
         return None
     rows = look.prober.rows(["g"], f"GRAPH ?g {{ {pattern} }}", anywhere=True)
     if not rows:
         return None
     found = look.show(rows[0][0])
     fields = {"pattern": text, "graph": found}
+    if not named:
+        what = f"nothing matches {text} outside of graphs"
+        return write("missing-graph", what, f"GRAPH {found} {{ {text} }}", fields)
     place = f"GRAPH {graph[1]}" if graph is not None else "the graphs of FROM"
     what = f"nothing matches {text} in {place}: it is in {found}"
     return Finding("wrong-graph", what, fields=fields)

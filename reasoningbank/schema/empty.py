@@ -41,7 +41,7 @@ from reasoningbank.sparql.probing import MOST_PROBES, MOST_SECONDS, Prober, Unit
 from reasoningbank.sparql.syntax import MOST_CHARS as LONGEST_QUERY
 from reasoningbank.sparql.terms import RDF_TYPE, absolute, full
 from reasoningbank.sparql.tokens import Token, closing, prologue, tokenize
-from reasoningbank.sparql.tree import TriplePattern, read_query
+from reasoningbank.sparql.tree import QueryTree, TriplePattern, read_query
 
 #: Seconds one probe may take.
 PROBE_TIMEOUT_S = 3.0
@@ -108,9 +108,14 @@ def explain_empty(
             vouched=lambda pattern: _vouched(pattern, look),
             hopeless=lambda unit: _hopeless(unit, unknown, look),
         )
-        most = MOST_FINDINGS - len(findings)
-        findings += [explain_failure(look, failure) for failure in failures[:most]]
-        findings = findings or explain_rest(look, prepared, query)
+        if all(failure.alone for failure in failures) and _nothing_outside_graphs(query, prober):
+            what = "nothing is in the default graph here"
+            hint = "put GRAPH ?g { } around the patterns"
+            findings.append(Finding("default-graph-empty", what, hint=hint))
+        else:
+            most = MOST_FINDINGS - len(findings)
+            findings += [explain_failure(look, failure) for failure in failures[:most]]
+            findings = findings or explain_rest(look, prepared, query)
     return in_own_words(findings, prepared)
 
 
@@ -204,6 +209,14 @@ def _unknown_in_text(
         fields = {"name": text, "iri": name, "replacements": near, "counting": counting}
         found.append(Finding("unknown-name", f"there is no {text}{other}", fields=fields))
     return found
+
+
+def _nothing_outside_graphs(query: QueryTree, prober: Prober) -> bool:
+    if query.where is None or query.dataset:
+        return False
+    if any(clause.kind == "graph" for clause in query.where.clauses):
+        return False
+    return prober.ask("?s ?p ?o") is False and prober.ask("GRAPH ?g { ?s ?p ?o }") is True
 
 
 def _vouched(pattern: TriplePattern, look: Lookups) -> bool:

@@ -334,6 +334,7 @@ WRONG: list[tuple[str, list[tuple[str, dict[str, Any]]]]] = [
         "SELECT ?p { ?p a up:Protein } GROUP BY ?p HAVING (COUNT(*) > 5000)",
         [("having-removes-all", {})],
     ),
+    ("SELECT ?p { ?p a up:Protein } OFFSET 9000000", [("offset-skips-all", {})]),
     (
         "SELECT ?e { GRAPH <http://sparql.uniprot.org/uniprot> { ?e a up:Taxon } }",
         [("wrong-graph", {"graph": "<http://sparql.uniprot.org/taxonomy>"})],
@@ -550,6 +551,11 @@ def test_a_foreign_engine_without_schema_and_statistics(
 def foreign_names(foreign: EndpointConfig) -> Schema:
     """What sampling the foreign engine's data gives."""
     return Schema.of(foreign)
+
+
+def test_an_empty_default_graph_is_found(bare: EndpointConfig) -> None:
+    query = "SELECT ?p { ?p a up:Protein ; up:organism ?o }"
+    assert found(query, bare, Schema.of(bare))[0].code == "default-graph-empty"
 
 
 def test_a_federated_query_is_followed_into_the_service(
