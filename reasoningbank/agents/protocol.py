@@ -185,6 +185,9 @@ class Episode:
     demonstrations: tuple[Demonstration, ...] = ()  #: Worked examples of turns, from the pack
     #: Answered questions, the nearest first, for agents that write a query at once
     examples: tuple[FewShotExample, ...] = ()
+    #: Called with the agent's DSPy module before it runs, to give its predictors compiled
+    #: instructions and demonstrations
+    adopt: Callable[[Any], None] = lambda _: None
     #: The domain pack, for agents that retrieve its examples and follow its rules
     pack: Pack | None = None
     #: Ids of the pack's tasks of which no example may be shown

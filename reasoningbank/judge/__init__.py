@@ -2,8 +2,9 @@
 
 `ExecutionJudge` runs the submitted query and compares its result with the frozen gold; `compare`
 is that comparison alone, `compare_files` the same for files. `LMJudge` needs no gold: it is given a
-`Case`, the part of an attempt that it may see. `agreement` compares the verdicts of another judge
-with those of the execution judge.
+`Case`, the part of an attempt that it may see. `ExecutionMetric` is the execution judge as a metric
+of DSPy, and `to_examples` makes tasks its examples. `agreement` compares the verdicts of another
+judge with those of the execution judge.
 
 docs/judge.md lists the codes of a verdict's `findings`.
 """
@@ -22,7 +23,8 @@ from reasoningbank.judge.documents import DocumentChanges
 from reasoningbank.judge.evidence import AnswerSample, Evidence, sample_of
 from reasoningbank.judge.execution import ExecutionJudge, Judgement, Verdict, VerdictStatus
 from reasoningbank.judge.gold import Gold, GoldStore
-from reasoningbank.judge.lm_judge import LMJudge, LMVerdict
+from reasoningbank.judge.lm_judge import LMJudge, LMVerdict, OwnJudge
+from reasoningbank.judge.metric import ExecutionMetric, open_metric, to_examples
 
 __all__ = [
     "Agreement",
@@ -33,11 +35,13 @@ __all__ = [
     "DocumentChanges",
     "Evidence",
     "ExecutionJudge",
+    "ExecutionMetric",
     "Gold",
     "GoldStore",
     "Judgement",
     "LMJudge",
     "LMVerdict",
+    "OwnJudge",
     "Verdict",
     "VerdictStatus",
     "Window",
@@ -48,8 +52,10 @@ __all__ = [
     "compare",
     "compare_files",
     "findings_of",
+    "open_metric",
     "pairs_with",
     "read_answer",
     "rule_verdict",
     "sample_of",
+    "to_examples",
 ]

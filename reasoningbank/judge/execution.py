@@ -75,7 +75,7 @@ class ExecutionJudge:
         max_rows: int = 5_000_000,
         documents: DocumentChanges | None = None,
     ) -> None:
-        self._client = client
+        self.client = client
         self._golds = golds
         self._timeout_s = timeout_s
         self._max_rows = max_rows
@@ -157,7 +157,7 @@ class ExecutionJudge:
 
     def _run(self, query: str) -> Answer:
         return answer_of(
-            self._client.query(query, timeout_s=self._timeout_s, max_rows=self._max_rows)
+            self.client.query(query, timeout_s=self._timeout_s, max_rows=self._max_rows)
         )
 
 

@@ -22,7 +22,8 @@ from typing import Any, Literal, NamedTuple
 import dspy
 from dspy.utils.exceptions import AdapterParseError
 
-from reasoningbank.errors import BudgetError
+from reasoningbank.errors import BudgetError, UsageError
+from reasoningbank.imports import imported, wrong_type
 from reasoningbank.judge.case import Case, shown_row, with_short_strings
 from reasoningbank.lm import UsageCounter, lm_failure
 from reasoningbank.trajectory import Usage
@@ -105,6 +106,33 @@ class LMJudge:
         return LMVerdict(
             *reply, status, round(time.monotonic() - began, 3), counter.usage, self._prompt
         )
+
+
+class OwnJudge:
+    """A user's judge by its import path: a function of a `Case`, for the part of an `LMJudge`.
+
+    It returns a bool, or a confidence in [0, 1] that counts as yes from 0.5.
+
+    Raises:
+        UsageError: If it cannot be imported, is no function, or returns something else.
+    """
+
+    def __init__(self, path: str, where: str = "") -> None:
+        self._path, self._function = path, imported(path, where)
+        if not callable(self._function):
+            raise wrong_type(path, "a function of a Case", where)
+
+    def judge(self, case: Case) -> LMVerdict:
+        """Judge an attempt; one whose query does not run is a failure without asking."""
+        if case.result is None:
+            return LMVerdict(False, 1.0, case.failure, ("the query runs",), "not_asked")
+        began = time.monotonic()
+        said = self._function(case)
+        if not isinstance(said, bool | float):
+            what = f"{self._path} returned {type(said).__name__}, not a bool or a float"
+            raise UsageError(what, code="wrong-type")
+        seconds, sure = round(time.monotonic() - began, 3), float(said)
+        return LMVerdict(sure >= 0.5, max(sure, 1 - sure), "", seconds=seconds)
 
 
 def reply_of(

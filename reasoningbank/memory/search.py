@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from reasoningbank.corpus.task import shuffle_key
-from reasoningbank.errors import QueryError
+from reasoningbank.errors import QueryError, UsageError
 from reasoningbank.findings import Finding
 from reasoningbank.memory.bank import MemoryBank
 from reasoningbank.memory.item import ItemSource, MemoryItem, Scope
@@ -108,6 +108,7 @@ def retrieve(
     ranking: Ranking = Ranking(),
     examples: bool = False,
     linker: EntityLinker | None = None,
+    own: Callable[[str, Sequence[MemoryItem]], Iterable[MemoryItem]] | None = None,
 ) -> Retrieval:
     """Return the items that a question is shown.
 
@@ -126,13 +127,14 @@ def retrieve(
         linker: Finds the entities that a question names. Items are then searched for by the
             question with the classes of its entities in place of their names, ranked by these
             classes, and shown as few-shot examples with their entities linked.
+        own: Chooses, instead, from the question and all items that may be shown, the best first.
     """
     text = without_identifiers(question if linker is None else linker.generalized(question))
     form: Form = next((f for f, sign in _ASKS_FOR.items() if sign.search(question)), "SELECT")
     allowed: list[tuple[MemoryItem, float]] = []
     filtered_out: list[tuple[str, Finding]] = []
     # Search examples separately, since the many similar lessons would crowd them out.
-    for with_example in (True, False) if examples else (None,):
+    for with_example in () if own else (True, False) if examples else (None,):
         matches, findings = _matching(bank, text, k, leakage, kinds, with_example)
         allowed += matches
         filtered_out += findings
@@ -143,9 +145,18 @@ def retrieve(
             for item, score in allowed
         ]
     ranked = _ranked(allowed, form, scope, ranking)
+    if own is not None:
+        pool = [item for item in bank.items() if kinds is None or item.src in kinds]
+        found = {item.id: leakage.finding(item) for item in pool}
+        filtered_out = [(name, finding) for name, finding in found.items() if finding]
+        chosen = list(own(question, [item for item in pool if found[item.id] is None]))
+        if not all(found.get(getattr(item, "id", ""), item) is None for item in chosen):
+            what = "the retriever returned something else than items that it was given"
+            raise UsageError(what, code="wrong-type")
+        ranked = [(item, 1 / place) for place, item in enumerate(chosen, 1)]
     candidates = [FoundItem.of(i, score, examples=examples, linker=linker) for i, score in ranked]
     packed = (pack_examples if examples else pack)(candidates, items=k, tokens=tokens)
-    used = sum(found.tokens for found in packed.chosen)
+    used = sum(one.tokens for one in packed.chosen)
     return Retrieval(question, packed.chosen, tuple(filtered_out), used, packed.skipped)
 
 

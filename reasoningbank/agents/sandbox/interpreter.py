@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -15,6 +16,7 @@ from dspy.primitives.code_interpreter import (
     CodeInterpreterError,
     FinalOutput,
 )
+from dspy.primitives.local_interpreter import LocalInterpreter
 from dspy.primitives.python_interpreter import PythonInterpreter
 
 from reasoningbank.agents.sandbox.deno import (
@@ -116,6 +118,31 @@ class _Interpreter(PythonInterpreter):  # type: ignore[misc]
             # Unwritten data for a process that has ended.
             with contextlib.suppress(OSError):
                 pipe.close()
+
+
+class LocalToolInterpreter(LocalInterpreter):  # type: ignore[misc]
+    """DSPy's `LocalInterpreter`, where tools take positional arguments, and handles stay handles.
+
+    It is no sandbox: code has the user's files and network.
+    """
+
+    _is_prepared = False
+
+    def execute(self, code: str, variables: dict[str, Any] | None = None) -> Any:
+        """Run `code` as DSPy does, with the tools wrapped as in the sandbox."""
+        if not self._is_prepared:
+            # The bound on what a turn prints needs Pyodide's stream.
+            super().execute(f"{_PRELUDE}\n_builtins.print = _rb_print\ndel print")
+            self._is_prepared = True
+        wraps = "; ".join(f"{name} = _rb_wrap({name})" for name in self.tools)
+        return super().execute(f"{wraps}\n{code}", variables)
+
+    def invoke_tool(self, tool_name: str, args: list[Any], kwargs: dict[str, Any]) -> Any:
+        """Call a tool with all arguments by name, since `dspy.Tool` takes no others."""
+        if tool_name in self.tools:
+            bound = inspect.signature(self.tools[tool_name]).bind(*args, **kwargs)
+            args, kwargs = [], dict(bound.arguments)
+        return encode(super().invoke_tool(tool_name, args, kwargs))
 
 
 class Sandbox:
