@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 import dspy
 
 from reasoningbank.agents.calling import ToolRecorder, asking
-from reasoningbank.agents.protocol import Attempt, Episode, Meter, conclude
+from reasoningbank.agents.protocol import Agent, Attempt, Episode, Meter, conclude
 from reasoningbank.corpus import Task
 from reasoningbank.errors import BudgetError, UsageError
 from reasoningbank.findings import Finding
@@ -18,13 +18,13 @@ from reasoningbank.lm.reply import query_in
 from reasoningbank.tools.adapting import text_tools
 
 
-def own_agent(path: str, options: Mapping[str, Any]) -> Any:
+def own_agent(path: str, options: Mapping[str, Any]) -> Agent:
     """Return a new agent by its import path: a user's agent, or a module of DSPy as one.
 
     Raises:
         UsageError: If it is neither, or cannot be made with these options.
     """
-    made = imported(path)
+    made: Any = imported(path)
     if isinstance(made, dspy.Module):
         # Trials at the same time must not share it.
         made = made.deepcopy()
@@ -41,7 +41,7 @@ def own_agent(path: str, options: Mapping[str, Any]) -> Any:
         if not hasattr(made, name):
             what = "a dspy.Module, nor an agent with solve(task, episode)"
             raise wrong_type(path, what, hint=f"it has no {name}")
-    return made
+    return cast("Agent", made)
 
 
 class ModuleAgent:

@@ -333,13 +333,7 @@ def _compiled(found: Mapping[str, Any]) -> dict[str, Any]:
 def learning_curves(
     records: Iterable[TrialRecord], *, metric: Metric = "strict", window: int | None = None
 ) -> dict[str, LearningCurve]:
-    """Return the learning curve of each arm with trials in a stream.
-
-    Args:
-        records: The trials of a run; those outside a stream or not judged are left out.
-        metric: What is averaged.
-        window: How many of the last tasks are averaged at each step; None for all so far.
-    """
+    """Return the learning curve of each arm with trials in a stream."""
     return _curves(scores(records), metric, window)
 
 

@@ -36,21 +36,13 @@ NO_OPTIONS: Mapping[str, Any] = MappingProxyType({})
 
 @dataclass(frozen=True)
 class AskResult:
-    """The answer to one question.
+    """The answer to one question."""
 
-    Attributes:
-        sparql: The query, or None if the agent wrote none.
-        rows: Its first 20 rows, terms as agents see them.
-        note: What to know about the rows, e.g. that the query does not run.
-        attempt: Status, usage and trajectory.
-        memory: Ids of the memory items that were shown.
-    """
-
-    sparql: str | None
-    rows: Sequence[dict[str, Any]]
-    note: str
-    attempt: Attempt
-    memory: tuple[str, ...] = ()
+    sparql: str | None  #: The query, or None if the agent wrote none
+    rows: Sequence[dict[str, Any]]  #: Its first 20 rows, terms as agents see them
+    note: str  #: What to know about the rows, e.g. that the query does not run.
+    attempt: Attempt  #: Status, usage and trajectory
+    memory: tuple[str, ...] = ()  #: Ids of the memory items that were shown
 
 
 @dataclass(frozen=True)

@@ -260,11 +260,10 @@ class Trial:
         query_tools = SPARQLTools(context.endpoint, store=store, **known)
         tools = query_tools.as_dspy_tools() | endpoint_tools.as_dspy_tools()
         names = DEFAULT_TOOLS if wanted is None else tools if wanted == "all" else wanted
-        paths = [name for name in names if is_import_path(name)]
+        paths = filter(is_import_path, names)
         own = {tool.__name__: tool for tool in (own_tool(one, query_tools) for one in paths)}
-        names = [name for name in names if name not in paths]
         for name in names:
-            if name not in tools:
+            if name not in tools and not is_import_path(name):
                 where, hint = f"arm {self.arm.name}", f"choose from {', '.join(tools)}"
                 raise UsageError(f"unknown tool {name!r}", where=where, hint=hint)
         tools = {name: tool for name, tool in tools.items() if name in names} | own

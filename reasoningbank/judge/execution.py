@@ -31,14 +31,11 @@ class Verdict(Scores):
     """What the execution judge decides about a submitted query.
 
     The same answer always gets the same verdict, byte for byte.
-
-    Attributes:
-        status: `judged`, or why there was nothing to compare. All but `gold_defect` count.
-        truncated: Whether the judge's caps cut its result.
     """
 
+    #: `judged`, or why there was nothing to compare. All but `gold_defect` count.
     status: VerdictStatus = "judged"
-    truncated: bool = False
+    truncated: bool = False  #: Whether the judge's caps cut its result
 
     @property
     def counts(self) -> bool:

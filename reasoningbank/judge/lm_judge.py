@@ -48,26 +48,19 @@ LMVerdictStatus = Literal["judged", "not_asked", "unparsed", "too_long"]
 
 @dataclass(frozen=True)
 class LMVerdict:
-    """What an LM judge says about an attempt.
+    """What an LM judge says about an attempt."""
 
-    Attributes:
-        success: Whether it considers the answer right; None if it did not decide.
-        confidence: How sure it says it is, in [0, 1]; 0.5 if it does not say, 0 if undecided.
-        reason: What decided, in one sentence; `checked` is what it says it checked.
-        status: `judged`; `not_asked`: there was no query, or it did not run, which is a failure
-            without asking; `unparsed`: its reply says neither yes nor no; `too_long`: the case
-            does not fit its context. The last two decide nothing.
-        prompt: Hash of the part that all prompts share.
-    """
-
-    success: bool | None
-    confidence: float
-    reason: str
+    success: bool | None  #: Whether it considers the answer right; None if it did not decide
+    confidence: float  #: How sure it says it is, in [0, 1]; 0.5 if it does not say, 0 if undecided
+    reason: str  #: What decided, in one sentence; `checked` is what it says it checked
     checked: tuple[str, ...] = ()
+    #: `judged`; `not_asked`: there was no query, or it did not run, which is a failure without
+    #: asking; `unparsed`: its reply says neither yes nor no; `too_long`: the case does not fit its
+    #: context. The last two decide nothing.
     status: LMVerdictStatus = "judged"
     seconds: float = 0.0
     usage: Usage = field(default_factory=Usage)
-    prompt: str = ""
+    prompt: str = ""  #: Hash of the part that all prompts share
 
     @property
     def decided(self) -> bool:
@@ -149,12 +142,7 @@ def reply_of(
     inputs: Mapping[str, str],
     counter: UsageCounter,
 ) -> Mapping[str, Any]:
-    """Ask a model once, after worked cases, and return the fields of its reply.
-
-    Raises:
-        BudgetError: If the inputs do not fit its context.
-        ModelError: If it cannot be reached.
-    """
+    """Ask a model once, after worked cases, and return the fields of its reply."""
     predict = dspy.Predict(signature)
     predict.demos = list(cases)
     adapter = dspy.ChatAdapter(use_json_adapter_fallback=False)

@@ -45,9 +45,6 @@ class Distiller:
         kinds: The kinds of items to make.
         own: A function of one task's attempts that makes the drafts instead of the rules. They are
             checked as those of the rules are.
-
-    Raises:
-        UsageError: If a kind is unknown.
     """
 
     def __init__(
@@ -79,10 +76,6 @@ class Distiller:
 
         Each success gives a strategy and each failure up to two pitfalls; if there are both, a
         contrast follows. What several attempts teach comes once.
-
-        Raises:
-            UsageError: If they are of several tasks.
-            ModelError: If the model cannot be reached.
         """
         if len({experience.task for experience in experiences}) > 1:
             hint = "distil one task at a time"
@@ -96,11 +89,7 @@ class Distiller:
         return self._checked([replace(draft, author=self._author) for draft in drafts])
 
     def from_gold(self, task: Task, split: SplitName | None) -> Distilled:
-        """Return the few-shot example of a training task.
-
-        Raises:
-            UsageError: If `split`, which the task is in, is not ``train``, or it has no gold.
-        """
+        """Return the few-shot example of a training task."""
         if split != "train":
             raise UsageError(
                 f"few-shot examples come from the training split only, not from {split or 'none'}",

@@ -51,47 +51,36 @@ _ASKS_FOR: Mapping[Form, re.Pattern[str]] = {
 
 @dataclass(frozen=True)
 class Ranking:
-    """The weight of each criterion beside the text match, which is in [0, 1].
+    """The weight of each criterion beside the text match, which is in [0, 1]."""
 
-    Attributes:
-        scope: Added if pack and endpoint are those of the trial, subtracted if they are others.
-        evidence: Times the share of tasks that the item helped among those that it changed,
-            from -0.5 to 0.5, with a prior of two each way.
-        repetition: Times the share of its words that an item has in common with one ranked
-            before it.
-        form: Subtracted if its query has another form than the question asks for: beside a
-            CONSTRUCT a small model writes CONSTRUCT, whatever it is asked.
-        entities: Times the overlap of the classes of the entities that both questions name. A
-            small model has to see how a name enters a query.
-    """
-
+    #: Added if pack and endpoint are those of the trial, subtracted if they are others
     scope: float = 0.1
+    #: Times the share of tasks that the item helped among those that it changed, from -0.5 to 0.5,
+    #: with a prior of two each way
     evidence: float = 0.2
+    #: Times the share of its words that an item has in common with one ranked before it
     repetition: float = 0.1
+    #: Subtracted if its query has another form than the question asks for: beside a CONSTRUCT a
+    #: small model writes CONSTRUCT, whatever it is asked
     form: float = 0.2
+    #: Times the overlap of the classes of the entities that both questions name. A small model has
+    #: to see how a name enters a query.
     entities: float = 0.2
 
 
 @dataclass(frozen=True)
 class Retrieval:
-    """The result of one search.
+    """The result of one search."""
 
-    Attributes:
-        query: The text searched for.
-        found: The items that are shown, best first.
-        filtered_out: Id and reason of the items that the leakage filter removed.
-        tokens: Tokens of the items that are shown.
-        skipped: Id and reason of the items that did not fit the budget.
-        at_random: Whether the items were drawn at random.
-        demonstrations: Worked turns that are shown beside the items; their tokens are extra.
-    """
-
-    query: str
-    found: tuple[FoundItem, ...] = ()
+    query: str  #: The text searched for
+    found: tuple[FoundItem, ...] = ()  #: The items that are shown, best first
+    #: Id and reason of the items that the leakage filter removed
     filtered_out: tuple[tuple[str, Finding], ...] = ()
-    tokens: int = 0
+    tokens: int = 0  #: Tokens of the items that are shown
+    #: Id and reason of the items that did not fit the budget
     skipped: tuple[tuple[str, Finding], ...] = ()
-    at_random: bool = False
+    at_random: bool = False  #: Whether the items were drawn at random
+    #: Worked turns that are shown beside the items; their tokens are extra
     demonstrations: tuple[ShownDemonstration, ...] = ()
 
     def to_event(self) -> dict[str, Any]:
@@ -189,14 +178,6 @@ def retrieve_random(
     The draw depends on task, seed and item ids only, never on the question, so an item may also
     be one of the best matches by chance. Whole items are drawn while they fit, so the tokens fall
     short by less than the smallest item left.
-
-    Args:
-        question: Recorded, not searched for.
-        tokens: Tokens that a search would have shown.
-        seed: Another seed gives another draw.
-        k: Maximum number of items; the tokens may then fall short by more.
-        example_tokens: The part of `tokens` for few-shot examples; the rest is for other items.
-            None draws both alike.
 
     `leakage`, `kinds`, `examples` and `linker` are as in `retrieve`.
     """

@@ -30,12 +30,8 @@ def text_tools(
         tools: Tools, e.g. ``SPARQLTools(config).as_dspy_tools().values()``.
         max_chars: Characters of one result.
     """
-    return [_TextTool(one, max_chars) for one in map(as_tool, tools)]
-
-
-def as_tool(tool: Callable[..., Any]) -> dspy.Tool:
-    """Return a function as a tool of DSPy."""
-    return tool if isinstance(tool, dspy.Tool) else dspy.Tool(tool)
+    made = (tool if isinstance(tool, dspy.Tool) else dspy.Tool(tool) for tool in tools)
+    return [_TextTool(tool, max_chars) for tool in made]
 
 
 def observed(
@@ -83,14 +79,14 @@ def own_tool(path: str, tools: SPARQLTools | None = None, where: str = "") -> Ca
     if not inspect.isfunction(function) or not function.__doc__:
         raise wrong_type(path, "a function with a docstring", where)
     signature = inspect.signature(function)
-    first, *others = [*signature.parameters.values(), None]
-    if first is None or first.name != "tools":
+    parameters = list(signature.parameters.values())
+    if not parameters or parameters[0].name != "tools":
         return function
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
         return function(tools, *args, **kwargs)
 
-    vars(call)["__signature__"] = signature.replace(parameters=[one for one in others if one])
+    vars(call)["__signature__"] = signature.replace(parameters=parameters[1:])
     call.__annotations__ = {k: v for k, v in function.__annotations__.items() if k != "tools"}
     return call

@@ -151,9 +151,6 @@ class Sandbox:
     An execution is stopped after `timeout_s` seconds (time inside tools not counted), and a crashed
     interpreter is replaced; the agent sees either as an error, which says that its variables are
     gone. Python has 1 GiB of memory; more raises a `MemoryError`.
-
-    Args:
-        timeout_s: Seconds of computation of one execution.
     """
 
     execution_instructions = (
@@ -292,10 +289,6 @@ class SandboxPool:
 
     An instance is a factory for `dspy.RLM(interpreter_factory=...)`. The caller shuts a sandbox
     down; none is used twice. The pool is a context manager that shuts down the spares.
-
-    Args:
-        spare: Sandboxes to keep ready, at least 0. Each takes 150 to 190 MB.
-        timeout_s: Seconds of computation of one execution.
     """
 
     execution_instructions = Sandbox.execution_instructions
