@@ -7,6 +7,9 @@ The public API: everything a notebook needs is importable from here, and loads w
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+#: The only place of the version; the build reads it.
+__version__ = "0.2.0"
+
 if TYPE_CHECKING:
     from reasoningbank.agents import Budget as Budget
     from reasoningbank.agents import make_agent as make_agent

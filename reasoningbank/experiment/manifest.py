@@ -14,6 +14,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from reasoningbank import __version__
 from reasoningbank.agents import PROMPT_VERSION
 from reasoningbank.corpus import Pack, Task
 from reasoningbank.errors import RecordError, UsageError
@@ -23,7 +24,7 @@ from reasoningbank.experiment.plan import find_bank, named_bank
 from reasoningbank.experiment.records import RunFolder, TrialKey, TrialRecord
 from reasoningbank.experiment.settings import BankMemory
 
-_PACKAGES = ("reasoningbank", "dspy", "litellm", "oxigraph", "pyoxigraph", "rdflib", "xllamacpp")
+_PACKAGES = ("dspy", "litellm", "oxigraph", "pyoxigraph", "rdflib", "xllamacpp")
 
 
 def build_manifest(
@@ -56,7 +57,7 @@ def build_manifest(
         "tasks": [task.id for task in tasks],
         **({"stream": [task.id for task in stream]} if stream else {}),
         "code": code_version(),
-        "versions": {name: _version(name) for name in _PACKAGES},
+        "versions": {"reasoningbank": __version__, **{name: _version(name) for name in _PACKAGES}},
         "machine": {"python": platform.python_version(), "system": platform.system()},
         "created": _now(),
     }
@@ -193,7 +194,7 @@ def code_version() -> dict[str, Any]:
                 ["git", "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"],
                 cwd=root, capture_output=True, text=True, check=True, timeout=10,
             ).stdout.strip()  # fmt: skip
-    return {"version": _version("reasoningbank"), "commit": commit, "prompts": PROMPT_VERSION}
+    return {"version": __version__, "commit": commit, "prompts": PROMPT_VERSION}
 
 
 def _code_states(manifest: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:

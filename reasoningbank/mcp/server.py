@@ -10,7 +10,6 @@ import socket
 import threading
 from collections.abc import Iterator
 from concurrent.futures import Future
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -21,6 +20,7 @@ from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import MCPError
 
+from reasoningbank import __version__
 from reasoningbank.errors import ReasoningBankError, SetupError, ToolError, UsageError
 from reasoningbank.mcp.sessions import Session, Sessions, Shared
 from reasoningbank.mcp.toolbox import Tool, pages, read_page, root_of, toolbox
@@ -121,7 +121,7 @@ def make_server(shared: Shared, sessions: Sessions) -> Server[Any]:
 
     return Server(
         "reasoningbank",
-        version=version("reasoningbank"),
+        version=__version__,
         title=f"ReasoningBank: {pack.name}",
         instructions=_INSTRUCTIONS.format(name=pack.title or pack.name, root=root),
         on_list_tools=list_tools,

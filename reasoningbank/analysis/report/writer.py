@@ -16,11 +16,11 @@ import tempfile
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, is_dataclass
-from importlib.metadata import version
 from importlib.resources import files
 from pathlib import Path
 from typing import IO, Any
 
+from reasoningbank import __version__
 from reasoningbank.analysis.memory import MemoryRecords, shown_items
 from reasoningbank.analysis.report.views import Damaged, drawn_figures, environment, overview
 from reasoningbank.analysis.summary import summarise_run
@@ -198,7 +198,7 @@ def _write(
             .get_template("page.html")
             .generate(
                 **overview(title, manifest, summary, damaged, len(index)),
-                version=version("reasoningbank"),
+                version=__version__,
                 policy=_policy(early, script),
                 style=_part("page.css"),
                 early=early,
