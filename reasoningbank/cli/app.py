@@ -16,6 +16,15 @@ from reasoningbank import __version__
 
 #: Command → ``module:attribute``, and the first line of its help, so that `--help` loads no module.
 COMMANDS = {
+    "demo": (
+        "start:demo",
+        "Ask ten questions without and with a memory: fetch the model, run, and write the report.",
+    ),
+    "init": (
+        "start:init",
+        "Begin a pack for an endpoint: prefixes, classes, five examples and an experiment.",
+    ),
+    "packs": ("start:packs", "List the packs that can be named, and their sets of examples."),
     "doctor": (
         "setup:doctor",
         "Check what this machine needs and how to get it; exit status 1 if anything is missing.",

@@ -87,9 +87,7 @@ def run(
     if lm is not None:
         parse_name(lm)
     loaded = load_experiment(experiment, changes or ()).with_lm(lm)
-    # A run with another model is another run and gets its own folder.
-    model = "" if lm is None else f"-{''.join(c if c.isalnum() else '_' for c in lm)}"
-    folder = RunFolder(out if out is not None else Path("runs") / f"{loaded.name}{model}")
+    folder = RunFolder(out if out is not None else default_folder(loaded.name, lm))
     if dry_run:
         plan = plan_run(loaded, limit=limit, only=only or (), tasks=task or ())
         for finding in plan.denied:
@@ -97,6 +95,12 @@ def run(
         print_estimate(estimate_run(loaded, folder, plan.jobs), as_json=as_json)
         return
     _run(loaded, folder, mlflow, as_json, limit=limit, only=only or (), tasks=task or ())
+
+
+def default_folder(name: str, lm: str | None) -> Path:
+    """Return the folder of an experiment's run; one with another model is another run."""
+    model = "" if lm is None else f"-{''.join(c if c.isalnum() else '_' for c in lm)}"
+    return Path("runs") / f"{name}{model}"
 
 
 def rerun(

