@@ -286,6 +286,26 @@ def export_to_parquet(
     print_rows(("frame", "rows", "file"), rows, as_json, {"files": files, "problems": problems})
 
 
+@export.command("hf")
+def export_to_hf(
+    out: Annotated[Path, Option(help="Folder of the dataset.", show_default=False)],
+    runs: Annotated[
+        list[Path] | None, Argument(help="Folders of runs.", metavar="[RUN]...")
+    ] = None,
+    pack: Annotated[list[str] | None, Option(help="A pack; may be repeated.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write tasks of packs and trials of runs as a folder for `datasets.load_dataset`, with a card.
+
+    Example: reasoningbank export hf runs/uniprot_demo --pack uniprot --out dataset
+    """
+    from reasoningbank.analysis.hf_dataset import export_dataset
+
+    written = export_dataset(out, pack or (), runs or ())
+    rows = [(one.config, one.split, one.rows, str(one.path)) for one in written]
+    print_rows(("config", "split", "rows", "file"), rows, as_json)
+
+
 def _streams(folder: RunFolder, manifest: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the progress of each stream of a run, including streams that have not begun."""
     experiment = parse_experiment(manifest["experiment"], where=str(folder.path))
