@@ -85,7 +85,8 @@ def open_run(
     models = dict(was.pop("models", None) or {})
     for name, fingerprint in now.pop("models").items():
         known = models.setdefault(name, fingerprint)
-        if known != fingerprint:
+        # Threads decide how fast a local model answers, and not what.
+        if {**known, "threads": None} != {**fingerprint, "threads": None}:
             places = [str(one.get("api_base") or "its own address") for one in (known, fingerprint)]
             moved = f" from {places[0]} to {places[1]}" if places[0] != places[1] else ""
             differs.append(f"model {name}{moved}")
