@@ -7,8 +7,7 @@ The public API: everything a notebook needs is importable from here, and loads w
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-#: The only place of the version; the build reads it.
-__version__ = "0.2.0"
+from reasoningbank.version import __version__ as __version__
 
 if TYPE_CHECKING:
     from reasoningbank.agents import Budget as Budget

@@ -12,7 +12,7 @@ import typer
 from typer.core import TyperGroup
 from typer.main import get_group
 
-from reasoningbank import __version__
+from reasoningbank.version import __version__
 
 #: Command → ``module:attribute``, and the first line of its help, so that `--help` loads no module.
 COMMANDS = {

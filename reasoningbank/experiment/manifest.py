@@ -14,7 +14,6 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from reasoningbank import __version__
 from reasoningbank.agents import PROMPT_VERSION
 from reasoningbank.corpus import Pack, Task
 from reasoningbank.errors import RecordError, UsageError
@@ -23,6 +22,7 @@ from reasoningbank.experiment.context import hash_files
 from reasoningbank.experiment.plan import find_bank, named_bank
 from reasoningbank.experiment.records import RunFolder, TrialKey, TrialRecord
 from reasoningbank.experiment.settings import BankMemory
+from reasoningbank.version import __version__
 
 _PACKAGES = ("dspy", "litellm", "oxigraph", "pyoxigraph", "rdflib", "xllamacpp")
 

@@ -20,11 +20,11 @@ from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import MCPError
 
-from reasoningbank import __version__
 from reasoningbank.errors import ReasoningBankError, SetupError, ToolError, UsageError
 from reasoningbank.mcp.sessions import Session, Sessions, Shared
 from reasoningbank.mcp.toolbox import Tool, pages, read_page, root_of, toolbox
 from reasoningbank.sparql.terms import cut
+from reasoningbank.version import __version__
 
 if TYPE_CHECKING:
     import uvicorn

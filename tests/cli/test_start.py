@@ -38,7 +38,7 @@ def test_help_and_version_load_no_heavy_package_and_no_command(option: str) -> N
     assert {name.partition(".")[0] for name in loaded} & HEAVY == set()
     assert {name for name in loaded if name.startswith("reasoningbank.")} == {
         "reasoningbank.cli", "reasoningbank.cli.app", "reasoningbank.errors",
-        "reasoningbank.findings",
+        "reasoningbank.findings", "reasoningbank.version",
     }  # fmt: skip
 
 

@@ -20,13 +20,13 @@ from importlib.resources import files
 from pathlib import Path
 from typing import IO, Any
 
-from reasoningbank import __version__
 from reasoningbank.analysis.memory import MemoryRecords, shown_items
 from reasoningbank.analysis.report.views import Damaged, drawn_figures, environment, overview
 from reasoningbank.analysis.summary import summarise_run
 from reasoningbank.analysis.tables import jsonable
 from reasoningbank.errors import RecordError, UsageError
 from reasoningbank.experiment import RunFolder, TrialRecord
+from reasoningbank.version import __version__
 
 #: The page's script, one concept per file, in the order of their dependencies.
 _SCRIPTS = (
