@@ -212,17 +212,6 @@ def write_parquet(frames: Frames, folder: Path, only: Collection[str] = COLUMNS)
 
     Every column carries its meaning (field metadata ``description``), every file the manifests.
     Files are written atomically and replace older ones.
-
-    Args:
-        frames: What `load` returned.
-        folder: Folder of the files; created if missing.
-        only: Names of the frames; by default all.
-
-    Returns:
-        The files by frame.
-
-    Raises:
-        RecordError: If a file cannot be written.
     """
     import pyarrow.parquet as pq
 

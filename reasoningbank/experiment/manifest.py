@@ -8,7 +8,6 @@ import hashlib
 import platform
 import subprocess
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import UTC, datetime
 from importlib import metadata
 from itertools import pairwise
 from pathlib import Path
@@ -22,6 +21,7 @@ from reasoningbank.experiment.context import hash_files
 from reasoningbank.experiment.plan import find_bank, named_bank
 from reasoningbank.experiment.records import RunFolder, TrialKey, TrialRecord
 from reasoningbank.experiment.settings import BankMemory
+from reasoningbank.experiment.state import now
 from reasoningbank.version import __version__
 
 _PACKAGES = ("dspy", "litellm", "oxigraph", "pyoxigraph", "rdflib", "xllamacpp")
@@ -59,7 +59,7 @@ def build_manifest(
         "code": code_version(),
         "versions": {"reasoningbank": __version__, **{name: _version(name) for name in _PACKAGES}},
         "machine": {"python": platform.python_version(), "system": platform.system()},
-        "created": _now(),
+        "created": now(),
     }
 
 
@@ -166,7 +166,7 @@ def check_served(folder: RunFolder, record: TrialRecord) -> None:
 
 def _with_entry(manifest: Mapping[str, Any], part: str, **entry: Any) -> dict[str, Any]:
     """Return a manifest with an entry added to a list of what happened."""
-    return {**manifest, part: [*(manifest.get(part) or ()), {"time": _now(), **entry}]}
+    return {**manifest, part: [*(manifest.get(part) or ()), {"time": now(), **entry}]}
 
 
 class CodeChange(NamedTuple):
@@ -274,7 +274,3 @@ def _version(package: str) -> str:
         return metadata.version(package)
     except metadata.PackageNotFoundError:
         return "not installed"
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")
