@@ -7,6 +7,8 @@ The public API: everything a notebook needs is importable from here, and loads w
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from reasoningbank.version import __version__ as __version__
+
 if TYPE_CHECKING:
     from reasoningbank.agents import Budget as Budget
     from reasoningbank.agents import make_agent as make_agent
@@ -81,7 +83,12 @@ __all__ = sorted(_ROOM_OF)
 def __getattr__(name: str) -> Any:
     if name not in _ROOM_OF:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f"{__name__}.{_ROOM_OF[name]}"), name)
+    try:
+        value = getattr(import_module(f"{__name__}.{_ROOM_OF[name]}"), name)
+    except ModuleNotFoundError as error:
+        from reasoningbank.errors import missing_package
+
+        raise missing_package(error) from error
     globals()[name] = value
     return value
 

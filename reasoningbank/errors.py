@@ -142,7 +142,27 @@ def unknown_key(
 def need_package(name: str, extra: str) -> None:
     """Check that an optional package is installed, without loading it."""
     if importlib.util.find_spec(name) is None:
-        hint = f'pip install "reasoningbank[{extra}]"'
-        raise SetupError(
-            f"the package {name} is not installed", hint=hint, code="no-package", package=name
-        )
+        raise _no_package(name, extra)
+
+
+def missing_package(error: ModuleNotFoundError) -> Exception:
+    """Return what to raise for a module that needs a package when it is loaded.
+
+    Args:
+        error: What importing the module raised.
+
+    Examples:
+        >>> print(missing_package(ModuleNotFoundError("", name="matplotlib.axes")))
+        the package matplotlib is not installed; pip install "reasoningbank[analysis]"
+        >>> missing_package(ModuleNotFoundError("", name="other"))
+        ModuleNotFoundError('')
+    """
+    name = (error.name or "").partition(".")[0]
+    return _no_package(name, "analysis") if name in {"pandas", "matplotlib"} else error
+
+
+def _no_package(name: str, extra: str) -> SetupError:
+    hint = f'pip install "reasoningbank[{extra}]"'
+    return SetupError(
+        f"the package {name} is not installed", hint=hint, code="no-package", package=name
+    )

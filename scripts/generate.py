@@ -50,7 +50,8 @@ def command_pages(command: Any, path: str) -> list[str]:
     parts = [f"## `{path}`\n\n```text\n{text}\n```\n"]
     if isinstance(command, TyperGroup):
         for name in sorted(command.commands):
-            parts += command_pages(command.commands[name], f"{path} {name}")
+            _, inner, _ = command.resolve_command(context, [name])
+            parts += command_pages(inner, f"{path} {name}")
     return parts
 
 

@@ -28,6 +28,7 @@ from reasoningbank.errors import BudgetError, EndpointError, ReasoningBankError,
 from reasoningbank.http import ExchangeError, Reply, Unreachable, retrying, send
 from reasoningbank.sparql.formats import blows_up
 from reasoningbank.sparql.tokens import check_terms
+from reasoningbank.version import __version__
 
 #: Dot segments, and what some servers take for them: with parameters (``..;x``), and between
 #: slashes that are percent-encoded or backslashes.
@@ -189,7 +190,7 @@ def credentials_from(
     return tuple(found)
 
 
-USER_AGENT = "reasoningbank/0.1 (Web Algebra)"
+USER_AGENT = f"reasoningbank/{__version__} (Web Algebra)"
 #: The formats that are read fastest and with least loss come first. Other formats are rejected, so
 #: they are not asked for: servers without RDF then say so.
 ACCEPT = (

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib.resources import files
@@ -207,7 +207,7 @@ def load(runs: Runs, *, texts: bool = False) -> Frames:
     return Frames(**built, manifests=manifests, problems=tuple(problems))
 
 
-def write_parquet(frames: Frames, folder: Path) -> dict[str, Path]:
+def write_parquet(frames: Frames, folder: Path, only: Collection[str] = COLUMNS) -> dict[str, Path]:
     """Write each frame to ``folder/<frame>.parquet``, even if it is empty.
 
     Every column carries its meaning (field metadata ``description``), every file the manifests.
@@ -216,7 +216,7 @@ def write_parquet(frames: Frames, folder: Path) -> dict[str, Path]:
     import pyarrow.parquet as pq
 
     manifests = json.dumps(frames.manifests, ensure_ascii=False).encode()
-    written = {name: folder / f"{name}.parquet" for name in COLUMNS}
+    written = {name: folder / f"{name}.parquet" for name in only}
     for name, path in written.items():
         table = pa.Table.from_pandas(getattr(frames, name), preserve_index=False)
         meanings = {column.name: column.meaning for column in COLUMNS[name]}

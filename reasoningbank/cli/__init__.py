@@ -11,7 +11,7 @@ import os
 import sys
 import warnings
 
-from reasoningbank.errors import EndpointError, ReasoningBankError
+from reasoningbank.errors import EndpointError, ReasoningBankError, missing_package
 
 __all__ = ["main", "nl2sparql_main"]
 
@@ -42,7 +42,10 @@ def main(program: str = "reasoningbank", module: str = "reasoningbank.cli.app") 
     for name in ("dspy", "LiteLLM", "httpx", "rdflib"):
         logging.getLogger(name).setLevel(logging.ERROR)
     try:
-        app()
+        try:
+            app()
+        except ModuleNotFoundError as error:
+            raise missing_package(error) from error
     except ReasoningBankError as error:
         cause = error.__cause__
         # A tool's error is for agents; the endpoint's error behind it is for people.

@@ -87,9 +87,7 @@ def run(
     if lm is not None:
         parse_name(lm)
     loaded = load_experiment(experiment, changes or ()).with_lm(lm)
-    # A run with another model is another run and gets its own folder.
-    model = "" if lm is None else f"-{''.join(c if c.isalnum() else '_' for c in lm)}"
-    folder = RunFolder(out if out is not None else Path("runs") / f"{loaded.name}{model}")
+    folder = RunFolder(out if out is not None else default_folder(loaded.name, lm))
     if dry_run:
         plan = plan_run(loaded, limit=limit, only=only or (), tasks=task or ())
         for finding in plan.denied:
@@ -97,6 +95,12 @@ def run(
         print_estimate(estimate_run(loaded, folder, plan.jobs), as_json=as_json)
         return
     _run(loaded, folder, mlflow, as_json, limit=limit, only=only or (), tasks=task or ())
+
+
+def default_folder(name: str, lm: str | None) -> Path:
+    """Return the folder of an experiment's run; one with another model is another run."""
+    model = "" if lm is None else f"-{''.join(c if c.isalnum() else '_' for c in lm)}"
+    return Path("runs") / f"{name}{model}"
 
 
 def rerun(
@@ -280,6 +284,26 @@ def export_to_parquet(
     files = [{"frame": n, "rows": sizes[n], "file": str(path)} for n, path in written.items()]
     rows = [tuple(file.values()) for file in files]
     print_rows(("frame", "rows", "file"), rows, as_json, {"files": files, "problems": problems})
+
+
+@export.command("hf")
+def export_to_hf(
+    out: Annotated[Path, Option(help="Folder of the dataset.", show_default=False)],
+    runs: Annotated[
+        list[Path] | None, Argument(help="Folders of runs.", metavar="[RUN]...")
+    ] = None,
+    pack: Annotated[list[str] | None, Option(help="A pack; may be repeated.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write tasks of packs and trials of runs as a folder for `datasets.load_dataset`, with a card.
+
+    Example: reasoningbank export hf runs/uniprot_demo --pack uniprot --out dataset
+    """
+    from reasoningbank.analysis.hf_dataset import export_dataset
+
+    written = export_dataset(out, pack or (), runs or ())
+    rows = [(one.config, one.split, one.rows, str(one.path)) for one in written]
+    print_rows(("config", "split", "rows", "file"), rows, as_json)
 
 
 def _streams(folder: RunFolder, manifest: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -24,7 +24,7 @@ from reasoningbank.cli.output import (
     stop_event,
 )
 from reasoningbank.corpus import known_packs, load_pack, open_endpoint
-from reasoningbank.errors import ReasoningBankError, UsageError
+from reasoningbank.errors import ReasoningBankError, UsageError, need_package
 from reasoningbank.lm import PullProgress, list_weights, open_lm, parse_name
 from reasoningbank.lm import pull as pull_weights
 from reasoningbank.lm.models import SERVER_VARIABLE
@@ -156,6 +156,7 @@ def _pyodide(fix: bool) -> Look:
 
 
 def _weights() -> Look:
+    need_package("xllamacpp", "local")
     local = next(stored for stored in list_weights() if stored.weights.name == "local")
     ok = local.state in {"verified", "unverified"}
     hint = "" if ok else "run: reasoningbank lm pull local (or use a hosted model with --lm)"

@@ -35,6 +35,7 @@ from reasoningbank.experiment.settings import (
     TaskSelection,
     invalid,
 )
+from reasoningbank.experiment.storage import shipped
 
 #: Context layers that an arm may be given.
 Layer = Literal["L0", "L1", "L2", "L3"]
@@ -391,7 +392,7 @@ def load_experiment(path: Path, changes: Sequence[str] = ()) -> Experiment:
     """Read and validate an experiment file.
 
     Args:
-        path: The file.
+        path: The file. One under ``experiments/`` is found from every working directory.
         changes: Settings that replace the file's; see `apply_changes`.
 
     Returns:
@@ -402,7 +403,7 @@ def load_experiment(path: Path, changes: Sequence[str] = ()) -> Experiment:
             names the key and what is allowed there.
     """
     try:
-        data: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
+        data: dict[str, Any] = tomllib.loads(shipped(path).read_text(encoding="utf-8"))
     except FileNotFoundError:
         hint = "give the path of a .toml file, e.g. experiments/uniprot_demo.toml"
         raise UsageError("no such experiment file", where=str(path), hint=hint) from None

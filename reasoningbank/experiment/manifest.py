@@ -22,8 +22,9 @@ from reasoningbank.experiment.plan import find_bank, named_bank
 from reasoningbank.experiment.records import RunFolder, TrialKey, TrialRecord
 from reasoningbank.experiment.settings import BankMemory
 from reasoningbank.experiment.state import now
+from reasoningbank.version import __version__
 
-_PACKAGES = ("reasoningbank", "dspy", "litellm", "oxigraph", "pyoxigraph", "rdflib", "xllamacpp")
+_PACKAGES = ("dspy", "litellm", "oxigraph", "pyoxigraph", "rdflib", "xllamacpp")
 
 
 def build_manifest(
@@ -58,7 +59,7 @@ def build_manifest(
         "tasks": [task.id for task in tasks],
         **({"stream": [task.id for task in stream]} if stream else {}),
         "code": code_version(),
-        "versions": {name: _version(name) for name in _PACKAGES},
+        "versions": {"reasoningbank": __version__, **{name: _version(name) for name in _PACKAGES}},
         "machine": {"python": platform.python_version(), "system": platform.system()},
         "created": now(),
     }
@@ -196,7 +197,7 @@ def code_version() -> dict[str, Any]:
                 ["git", "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"],
                 cwd=root, capture_output=True, text=True, check=True, timeout=10,
             ).stdout.strip()  # fmt: skip
-    return {"version": _version("reasoningbank"), "commit": commit, "prompts": PROMPT_VERSION}
+    return {"version": __version__, "commit": commit, "prompts": PROMPT_VERSION}
 
 
 def _code_states(manifest: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:

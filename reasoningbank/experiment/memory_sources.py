@@ -10,6 +10,7 @@ from pathlib import Path
 
 from reasoningbank.errors import RecordError, UsageError
 from reasoningbank.experiment.records import RunFolder, Step
+from reasoningbank.experiment.storage import shipped
 from reasoningbank.experiment.streams import Snapshots
 from reasoningbank.memory import MemoryBank, Snapshot
 from reasoningbank.memory.rdf import from_rdf, rdf_name
@@ -40,6 +41,7 @@ def bank_file(where: Path) -> Path:
 @contextmanager
 def opened(where: Path, snapshot: str = "") -> Iterator[MemoryBank]:
     """Open a bank read-only, or an in-memory bank of the items of a file or of a run's snapshot."""
+    where = shipped(where)
     existing(where)
     if is_bank(where) and not snapshot:
         bank = MemoryBank(where, readonly=True)
@@ -51,6 +53,7 @@ def opened(where: Path, snapshot: str = "") -> Iterator[MemoryBank]:
 
 def read_items(where: Path, snapshot: str = "") -> Snapshot:
     """Return all items of a bank, a file (.jsonl, .ttl, .nq, gzipped or not) or a run."""
+    where = shipped(where)
     existing(where)
     if where.is_dir():
         return Snapshots(where).read(_chosen(where, snapshot))

@@ -27,7 +27,7 @@ from reasoningbank.errors import RecordError, UsageError
 from reasoningbank.experiment.config import Arm, Experiment, seeds_of
 from reasoningbank.experiment.records import RunFolder, StepFolder, TrialKey
 from reasoningbank.experiment.settings import BankMemory, LearnedMemory, TaskSelection
-from reasoningbank.experiment.storage import RunStorage
+from reasoningbank.experiment.storage import RunStorage, shipped
 from reasoningbank.findings import Finding
 from reasoningbank.imports import imported, is_import_path, wrong_type
 from reasoningbank.judge import OwnJudge
@@ -192,7 +192,7 @@ def named_bank(arm: Arm) -> str:
 
 def find_bank(arm: Arm, seed: int) -> tuple[RunStorage, str]:
     """Return a storage and the name in it of the bank that `memory.bank` names for a seed."""
-    where = Path(named_bank(arm))
+    where = shipped(Path(named_bank(arm)))
     stream = arm.memory.stream if isinstance(arm.memory, BankMemory) else ""
     storage, name = RunStorage(where.parent), where.name
     if stream:

@@ -27,6 +27,23 @@ _ELSEWHERE = "free space or choose another folder with --out"
 _RERUN = "delete the file and run the same command again"
 
 
+def shipped(path: Path) -> Path:
+    """Return a path; one under ``experiments/`` that is not here is the package's or repository's.
+
+    Examples:
+        >>> shipped(Path("experiments/uniprot_demo.toml")).is_file()
+        True
+        >>> shipped(Path("experiments/none.toml")) == Path("experiments/none.toml")
+        True
+    """
+    if path.parts[:1] == ("experiments",) and not path.exists():
+        package = Path(__file__).resolve().parents[1]
+        for home in (package, package.parent):
+            if (home / path).exists():
+                return home / path
+    return path
+
+
 def write_atomically(path: Path, data: Any, *, durable: bool = True) -> None:
     """Write JSON so that a reader sees the old file or the new one, never a part."""
     # Models and agents' code write lone surrogates; they must not cost a trial.

@@ -20,7 +20,7 @@ import dspy
 import httpx
 from dspy import lm15
 
-from reasoningbank.errors import SetupError, UsageError
+from reasoningbank.errors import SetupError, UsageError, need_package
 from reasoningbank.lm.names import (
     asked_as,
     check_hosted,
@@ -202,6 +202,7 @@ def open_lm(
         hosted = {"model": name, "api_base": address, "litellm": version("litellm")}
         yield ModelHandle(name, {**hosted, **versions}, api_base, api_key_env, workers)
         return
+    need_package("xllamacpp", "local")
     api_base = api_base or (None if own else os.environ.get(SERVER_VARIABLE)) or None
     if api_base is None and model.path is None:
         require(model.text, folder)

@@ -184,9 +184,6 @@ class LocalModel:
             what = f"the model did not load within {STARTUP_S:.0f} s"
             hint = "wait until the machine is less busy and try again"
             return SetupError(what, where=path, hint=hint, code="startup-timeout")
-        if "No module named" in log:
-            what, hint = "the package xllamacpp is not installed", "pip install xllamacpp"
-            return SetupError(what, where=sys.executable, hint=hint, code="no-package")
         complaints = [x for x in log.splitlines() if " E " in x or "error" in x.lower()]
         reason = (complaints or [error or "the server ended while it loaded the model"])[0]
         return SetupError(

@@ -10,7 +10,6 @@ import socket
 import threading
 from collections.abc import Iterator
 from concurrent.futures import Future
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -25,6 +24,7 @@ from reasoningbank.errors import ReasoningBankError, SetupError, ToolError, Usag
 from reasoningbank.mcp.sessions import Session, Sessions, Shared
 from reasoningbank.mcp.toolbox import Tool, pages, read_page, root_of, toolbox
 from reasoningbank.sparql.terms import cut
+from reasoningbank.version import __version__
 
 if TYPE_CHECKING:
     import uvicorn
@@ -121,7 +121,7 @@ def make_server(shared: Shared, sessions: Sessions) -> Server[Any]:
 
     return Server(
         "reasoningbank",
-        version=version("reasoningbank"),
+        version=__version__,
         title=f"ReasoningBank: {pack.name}",
         instructions=_INSTRUCTIONS.format(name=pack.title or pack.name, root=root),
         on_list_tools=list_tools,

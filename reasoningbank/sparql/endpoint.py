@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 from reasoningbank.errors import UsageError
 from reasoningbank.sparql.terms import STANDARD_PREFIXES
+from reasoningbank.version import __version__
 
 DEFAULT_LABELS = (
     "http://www.w3.org/2000/01/rdf-schema#label",
@@ -18,7 +19,9 @@ DEFAULT_LABELS = (
     "http://purl.org/dc/terms/title",
     "http://schema.org/name",
 )
-USER_AGENT = "reasoningbank/0.1 (SPARQL research harness; contact: set EndpointConfig.user_agent)"
+USER_AGENT = (
+    f"reasoningbank/{__version__} (SPARQL research harness; contact: set EndpointConfig.user_agent)"
+)
 
 
 def is_loopback(url: str) -> bool:

@@ -279,7 +279,7 @@ def test_a_sandbox_that_cannot_start_ends_the_run_with_one_line(
     episode: Callable[..., Episode],
 ) -> None:
     def none() -> Any:
-        raise SetupError("Deno is not installed", hint="run: pip install 'dspy[deno]'")
+        raise SetupError("Deno is not installed", hint="pip install 'reasoningbank[sandbox]'")
 
     given = episode(turn(RUN))
     given.sandbox = none

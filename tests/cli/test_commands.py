@@ -24,8 +24,9 @@ def commands(
     if subcommands is None:
         yield path, command
         return
-    for name, inner in subcommands.items():
-        yield from commands(inner, (*path, name))
+    context = command.context_class(command)
+    for name in subcommands:
+        yield from commands(command.resolve_command(context, [name])[1], (*path, name))
 
 
 COMMANDS = dict(commands(typer.main.get_command(app)))

@@ -132,7 +132,7 @@ def test_a_wrong_query_is_told(cli: Cli, make_pack: Callable[..., Path], query: 
 @pytest.fixture
 def no_deno(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     def missing() -> str:
-        raise SetupError("Deno is not installed", hint="run: pip install 'dspy[deno]'")
+        raise SetupError("Deno is not installed", hint="pip install 'reasoningbank[sandbox]'")
 
     for module in ("agents.sandbox.deno", "agents.sandbox.interpreter", "cli.setup"):
         monkeypatch.setattr(f"reasoningbank.{module}.deno_executable", missing)
@@ -150,7 +150,7 @@ def test_a_machine_without_deno_is_told(
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "none")
     file = experiment_file(make_pack(1), "rlm", "openai/none")
-    one_line(cli("run", file), "Deno is not installed", "pip install 'dspy[deno]'")
+    one_line(cli("run", file), "Deno is not installed", "pip install 'reasoningbank[sandbox]'")
     assert not list(Path("runs").rglob("t000*"))
 
 

@@ -9,6 +9,9 @@ from reasoningbank.sparql.query import parse_algebra
 #: The last ones are what a call of a hosted model imports when it is first made.
 _MODULES = (
     "reasoningbank.cli.app",
+    "reasoningbank.cli.runs",
+    "reasoningbank.cli.ask",
+    "reasoningbank.cli.judge",
     "reasoningbank.analysis",
     "dspy.clients.execution",
     "pandas",

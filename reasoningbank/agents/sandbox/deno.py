@@ -44,7 +44,8 @@ def deno_executable() -> str:
     """Return the path of Deno, from the `deno` package or the PATH."""
     found = shutil.which(_find_deno_executable())
     if not found:
-        raise SetupError("Deno is not installed", hint="run: pip install 'dspy[deno]'")
+        hint = 'pip install "reasoningbank[sandbox]"'
+        raise SetupError("Deno is not installed", hint=hint, code="no-package", package="deno")
     return str(found)
 
 

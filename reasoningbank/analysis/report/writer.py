@@ -16,7 +16,6 @@ import tempfile
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, is_dataclass
-from importlib.metadata import version
 from importlib.resources import files
 from pathlib import Path
 from typing import IO, Any
@@ -27,6 +26,7 @@ from reasoningbank.analysis.summary import summarise_run
 from reasoningbank.analysis.tables import jsonable
 from reasoningbank.errors import RecordError, UsageError
 from reasoningbank.experiment import RunFolder, TrialRecord
+from reasoningbank.version import __version__
 
 #: The page's script, one concept per file, in the order of their dependencies.
 _SCRIPTS = (
@@ -198,7 +198,7 @@ def _write(
             .get_template("page.html")
             .generate(
                 **overview(title, manifest, summary, damaged, len(index)),
-                version=version("reasoningbank"),
+                version=__version__,
                 policy=_policy(early, script),
                 style=_part("page.css"),
                 early=early,

@@ -1,0 +1,269 @@
+"""A new pack for an endpoint: its prefixes, classes and properties, and examples to begin with."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pyoxigraph import Literal, NamedNode
+
+from reasoningbank.corpus.pack import SETS, known_packs
+from reasoningbank.errors import EndpointError, QueryError, UsageError
+from reasoningbank.schema import (
+    EndpointProfile,
+    is_label,
+    local_name,
+    namespace_of,
+    sampling,
+)
+from reasoningbank.sparql import STANDARD_PREFIXES, EndpointConfig, iri
+from reasoningbank.sparql.terms import RDF_TYPE
+
+#: Classes that are listed, those whose properties are listed, and properties of each.
+CLASSES, DESCRIBED, PROPERTIES = 40, 12, 20
+_MOST_PREFIXES = 200
+#: Vocabularies whose classes describe the data, not the domain.
+_META = tuple(STANDARD_PREFIXES[name] for name in ("rdf", "rdfs", "owl", "sh", "sd", "void"))
+_NAME = re.compile(r"[a-z][a-z0-9_-]*")
+_WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[^\W\dA-Z_]+|\d+")
+_STUB = "# Made from the data by `reasoningbank init`: rewrite it as your users ask.\n"
+_HEAD = """@prefix ex: <urn:reasoningbank:{name}/examples/> .
+@prefix rb: <urn:reasoningbank:ontology#> .
+@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+@prefix schema: <https://schema.org/> .
+@prefix sh: <http://www.w3.org/ns/shacl#> .
+"""
+_EXPERIMENT = """# The gold queries themselves, and one model call per question.
+name = {name}
+title = {title}
+version = 1
+pack = {name}
+seeds = [0]
+metric = "strict"
+
+[[arms]]
+name = "oracle"
+agent = "oracle"
+
+[[arms]]
+name = "direct"
+agent = "direct"
+lm = "local"
+max_tokens = 400
+"""
+
+
+@dataclass(frozen=True)
+class FoundClass:
+    """A class in the data, its instances if counted, and its most frequent properties."""
+
+    iri: str
+    count: int | None
+    properties: tuple[str, ...] = ()
+
+
+def new_pack(name: str, config: EndpointConfig) -> dict[Path, str]:
+    """Explore an endpoint and return the files of a pack and of an experiment on it, by their path.
+
+    Nothing is written. The paths are ``ontology/NAME/…`` and ``experiments/NAME.toml``.
+
+    Args:
+        name: The pack's name.
+        config: The endpoint.
+
+    Raises:
+        UsageError: If the name does not fit or is taken, or the endpoint has no instance of a
+            class.
+        EndpointError: If the endpoint cannot be reached.
+    """
+    if not _NAME.fullmatch(name) or name.endswith(tuple(f"-{one}" for one in SETS)):
+        hint = "use lower-case letters, digits, _ and -, e.g. my_pack"
+        raise UsageError("is not a name for a pack", where=name, hint=hint, code="bad-name")
+    folder, experiment = Path("ontology") / name, Path("experiments") / f"{name}.toml"
+    for taken in (known_packs().get(name), folder, experiment):
+        if taken is not None and taken.exists():
+            raise UsageError("exists already", where=str(taken), hint="choose another name",
+                             code="exists")  # fmt: skip
+    with contextlib.closing(EndpointProfile(config)) as profile:
+        classes = _classes(profile)
+        published = _published_prefixes(profile)
+        examples = _examples(classes, profile)
+    names = [one for c in classes for one in (c.iri, *c.properties)]
+    prefixes = {**published, **_prefixes(names, published)}
+    title = f"Questions over {config.source}"
+    files = {
+        folder / "pack.toml": _pack(name, config, prefixes, names),
+        folder / "schema.ttl": _schema(classes, prefixes),
+        folder / "examples" / "prefixes.ttl": _declared(name, prefixes),
+        experiment: _EXPERIMENT.format(name=json.dumps(name), title=json.dumps(title)),
+    }
+    for number, (kind, question, query) in enumerate(examples, 1):
+        key = f"{number}_{kind}"
+        text = _example(name, key, question, _shortened(query, prefixes), config.url)
+        files[folder / "examples" / f"{key}.ttl"] = text
+    return files
+
+
+def _classes(profile: EndpointProfile) -> list[FoundClass]:
+    """Return the classes of the data, the most frequent first, with properties of the first ones.
+
+    Raises:
+        UsageError: If there is none with a property.
+    """
+    found: list[FoundClass] = []
+    for name, count in sampling.classes(profile, CLASSES).items:
+        if name.startswith(_META):
+            continue
+        has: Iterable[tuple[str, int | None]] = ()
+        if len(found) < DESCRIBED:
+            with contextlib.suppress(QueryError):
+                has = sampling.properties_of(profile, name, PROPERTIES).items
+        found.append(FoundClass(name, count, tuple(p for p, _ in has if p != RDF_TYPE)))
+    if not any(one.properties for one in found):
+        what = "no instance of a class with a property was found"
+        raise UsageError(what, where=profile.config.url, code="no-classes")
+    return found
+
+
+def _published_prefixes(profile: EndpointProfile) -> dict[str, str]:
+    """Return the prefixes that the endpoint declares in its data (`sh:declare`)."""
+    declared = "?x <http://www.w3.org/ns/shacl#prefix> ?prefix ; "
+    declared += "<http://www.w3.org/ns/shacl#namespace> ?namespace"
+    query = (
+        f"SELECT DISTINCT ?prefix ?namespace {{ {{ {declared} }} UNION "
+        f"{{ GRAPH ?g {{ {declared} }} }} }} LIMIT {_MOST_PREFIXES}"
+    )
+    with contextlib.suppress(QueryError, EndpointError):
+        return {
+            prefix.value: namespace.value
+            for prefix, namespace in profile.ask()(query).rows()
+            if isinstance(prefix, Literal) and isinstance(namespace, Literal | NamedNode)
+        }
+    return {}
+
+
+def _prefixes(names: Iterable[str], published: Mapping[str, str]) -> dict[str, str]:
+    """Return a prefix for each namespace of the names that has none yet."""
+    known = {iri: prefix for prefix, iri in STANDARD_PREFIXES.items()}
+    done, made = set(published.values()), dict[str, str]()
+    for namespace in dict.fromkeys(map(namespace_of, names)):
+        if namespace in done or not namespace:
+            continue
+        parts = re.findall(r"[A-Za-z][A-Za-z0-9]*", namespace.partition("//")[2])
+        word = known.get(namespace) or (parts[-1].lower() if parts else "ns")
+        prefix, number = word, 2
+        while prefix in published or prefix in made:
+            prefix, number = f"{word}{number}", number + 1
+        made[prefix] = namespace
+    return made
+
+
+def _examples(
+    classes: Sequence[FoundClass], profile: EndpointProfile
+) -> list[tuple[str, str, str]]:
+    """Return five examples over the most frequent class: name, question, query."""
+    one = next(c for c in classes if c.properties)
+    label = next((p for p in one.properties if is_label(p)), "")
+    chosen = next((p for p in one.properties if p != label), label)
+    thing, value = _text(one.iri), _text(chosen)
+    a, has = f"?x a {iri(one.iri)}", iri(chosen)
+    names = f"{iri(label)} ?name ; " if label else ""
+    where = profile.within(f"{a} ; {names}{has} ?value")
+    sample = f"SELECT ?x {'?name' if label else ''} WHERE {{ {where} }} LIMIT 1"
+    (first,) = profile.ask()(sample).rows() or [(None,)]
+    said, subject = getattr(first[-1], "value", ""), str(first[0])
+    if label:
+        subject = f"?x {iri(label)} {first[-1]} ;"
+    within = profile.within
+    return [
+        ("count", f"How many things of the class {thing} are there?",
+         f"SELECT (COUNT(DISTINCT ?x) AS ?n) WHERE {{ {within(a)} }}"),
+        ("list", f"Give up to 100 things of the class {thing} with their {value}.",
+         f"SELECT ?x ?value WHERE {{ {within(f'{a} ; {has} ?value')} }} LIMIT 100"),
+        ("value", f"What is the {value} of {said}?",
+         f"SELECT DISTINCT ?value WHERE {{ {within(f'{subject} {has} ?value')} }}"),
+        ("share", f"How many things of the class {thing} have a {value}?",
+         f"SELECT (COUNT(DISTINCT ?x) AS ?n) WHERE {{ {within(f'{a} ; {has} ?value')} }}"),
+        ("without", f"Is there a thing of the class {thing} without a {value}?",
+         f"ASK WHERE {{ {within(a)} FILTER NOT EXISTS {{ {within(f'?x {has} ?value')} }} }}"),
+    ]  # fmt: skip
+
+
+def _text(name: str) -> str:
+    return " ".join(_WORDS.findall(local_name(name))).lower() or local_name(name)
+
+
+def _shortened(query: str, prefixes: Mapping[str, str]) -> str:
+    """Return a query with prefixed names for IRIs, where their local names are plain."""
+
+    def short(match: re.Match[str]) -> str:
+        for prefix, namespace in prefixes.items():
+            local = match[1].removeprefix(namespace)
+            if match[1].startswith(namespace) and re.fullmatch(r"[A-Za-z]\w*", local, re.ASCII):
+                return f"{prefix}:{local}"
+        return match[0]
+
+    return re.sub(r"(?<!\^\^)<([^<>\s]+)>", short, query)
+
+
+def _example(pack: str, key: str, question: str, query: str, address: str) -> str:
+    form = "ask" if query.startswith("ASK") else "select"
+    return f"""{_STUB}{_HEAD.format(name=pack)}
+ex:{key} a sh:SPARQLExecutable, sh:SPARQL{form.title()}Executable ;
+    rdfs:comment {Literal(question, language="en")} ;
+    sh:prefixes ex:prefixes ;
+    sh:{form} {Literal(query)} ;
+    schema:target <{address}> ;
+    schema:keywords "stub" ;
+    rb:group "{key}" .
+"""
+
+
+def _declared(pack: str, prefixes: Mapping[str, str]) -> str:
+    declared = ",\n".join(
+        f'    [ sh:prefix "{prefix}" ; sh:namespace "{iri}"^^xsd:anyURI ]'
+        for prefix, iri in sorted(prefixes.items())
+    )
+    names = "".join(f"@prefix {key}: <{STANDARD_PREFIXES[key]}> .\n" for key in ("owl", "xsd"))
+    head = _HEAD.format(name=pack) + names
+    return f"{head}\nex:prefixes a owl:Ontology ;\n  sh:declare\n{declared} .\n"
+
+
+def _pack(
+    name: str, config: EndpointConfig, prefixes: Mapping[str, str], names: Iterable[str]
+) -> str:
+    labels = [one for one in dict.fromkeys(names) if is_label(one)]
+    lines = [
+        f"title = {json.dumps(f'What {config.source} holds')}",
+        f"name = {json.dumps(name)}",
+        f"endpoint = {json.dumps(config.url)}",
+        'authority = ""  # who is responsible for the endpoint',
+        'licence = ""  # of its data, e.g. CC-BY-4.0',
+        'languages = ["en"]',
+        'schema = "schema.ttl"',
+        *([f"label_properties = {json.dumps(labels)}"] if labels else []),
+        "",
+        "[prefixes]",
+        *(f"{json.dumps(prefix)} = {json.dumps(iri)}" for prefix, iri in sorted(prefixes.items())),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _schema(classes: Sequence[FoundClass], prefixes: Mapping[str, str]) -> str:
+    names = {**prefixes, "schema": "https://schema.org/"}
+    names |= {key: STANDARD_PREFIXES[key] for key in ("owl", "rdf", "rdfs")}
+    lines = ["# Classes and properties as found in the data; write what they mean as rdfs:comment."]
+    lines += [f"@prefix {prefix}: <{iri}> ." for prefix, iri in sorted(names.items())]
+    for one in classes:
+        counted = "" if one.count is None else f"  # {one.count:,} seen"
+        label = Literal(_text(one.iri))
+        lines.append(f"\n<{one.iri}> a owl:Class ; rdfs:label {label} .{counted}")
+    for name in dict.fromkeys(p for one in classes for p in one.properties):
+        owners = ", ".join(f"<{one.iri}>" for one in classes if name in one.properties)
+        lines.append(f"\n<{name}> a rdf:Property ; rdfs:label {Literal(_text(name))} ;")
+        lines.append(f"    schema:domainIncludes {owners} .")
+    return _shortened("\n".join(lines), names) + "\n"

@@ -1,0 +1,3 @@
+"""The version of the package. It stands here only; the build reads it."""
+
+__version__ = "0.2.0"

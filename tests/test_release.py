@@ -1,0 +1,36 @@
+"""What a released package says of itself: one version, and a licence of everything in it."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from reasoningbank import __version__
+from reasoningbank.corpus import known_packs, load_pack
+
+ROOT = Path(__file__).parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+
+
+def test_the_version_stands_in_one_place() -> None:
+    assert PROJECT["dynamic"] == ["version"]
+    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert re.findall(r"^version: (.+)$", citation, re.MULTILINE) == [__version__]
+    assert f"\n## {__version__}" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", sorted(known_packs()))
+def test_the_licence_of_a_packs_data_is_on_the_page(name: str) -> None:
+    page = (ROOT / "LICENSE-DATA.md").read_text(encoding="utf-8")
+    (row,) = re.findall(rf"^\| `{name}` \|(.*)$", page, re.MULTILINE)
+    licence = load_pack(name).licence.split()[0]
+    assert licence in row.replace("CC BY 4.0", "CC-BY-4.0")
+    assert licence in PROJECT["license"].split(" AND ")
+
+
+def test_the_licence_files_are_there() -> None:
+    assert "Apache License" in (ROOT / "LICENSE").read_text(encoding="utf-8")
+    assert all((ROOT / name).is_file() for name in PROJECT["license-files"])
