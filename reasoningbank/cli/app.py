@@ -10,6 +10,7 @@ from reasoningbank.cli import (
     endpoint,
     judge,
     memory,
+    page,
     runs,
     servers,
     setup,
@@ -33,6 +34,7 @@ for command in (
     runs.archive,
     runs.compare,
     runs.report,
+    page.serve,
     servers.mcp,
     ask.agent_viz,
 ):

@@ -84,10 +84,11 @@ class Solver:
         if attempt.status in UNJUDGED:
             raise ModelError(attempt.error)
         shown = tuple(str(one["id"]) for one in (recall.event or {}).get("items", ()))
-        rows, note = self._rows(attempt.sparql)
+        rows, note = self.rows(attempt.sparql)
         return AskResult(attempt.sparql, rows, note, attempt, shown)
 
-    def _rows(self, sparql: str | None) -> tuple[Sequence[dict[str, Any]], str]:
+    def rows(self, sparql: str | None) -> tuple[Sequence[dict[str, Any]], str]:
+        """Return the first rows of a query, and what to know about them."""
         if sparql is None:
             return [], ""
         tools = SPARQLTools(self.context.endpoint, client=self.context.client)
@@ -95,7 +96,7 @@ class Solver:
             shown = tools.sparql_peek(tools.sparql_query(sparql), MAX_ROWS)
         except ToolError as error:
             return [], f"the query does not run: {error}"
-        return list(shown), shown.note
+        return shown, shown.note
 
 
 @contextlib.contextmanager
