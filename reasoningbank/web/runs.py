@@ -152,7 +152,9 @@ class LiveRun:
         counts["right"] += judged and record.strict
         counts["tokens"] += record.usage.tokens
         counts["seconds"] = round(counts["seconds"] + record.usage.seconds, 1)
-        outcome = ("right" if record.strict else "wrong") if judged else str(record.status)
+        outcome = "right" if record.strict else "wrong"
+        if not judged:
+            outcome = "gold defect" if status else str(record.status)
         said = {"arm": arm, "task": record.key.task, "outcome": outcome}
         place = "/".join(quote(str(part), safe="") for part in vars(record.key).values())
         said |= {"question": record.question, "place": f"#trial/{place}"}

@@ -285,7 +285,7 @@ class Site:
                     items=found if query.strip() else shown,
                     changes=bank.history()[: -MOST_CHANGES - 1 : -1],
                     feedback=len(read_feedback(self._settings.feedback)),
-                    **self._bank(name) | {"query": query, "status": status},
+                    **self._bank(name) | {"query": query, "wanted": status},
                 )
 
         return await run_in_threadpool(made, request.path_params["name"])

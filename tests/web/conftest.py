@@ -163,6 +163,7 @@ def visit(browser: Any, page: Page) -> Iterator[Any]:
 
     def open_page(path: str = "/", url: str = page.url, **settings: Any) -> Any:
         context = browser.new_context(**settings)
+        context.set_default_timeout(120_000)
         contexts.append(context)
         opened = context.new_page()
         opened.on("console", lambda message: said.append(message.text))

@@ -92,8 +92,8 @@ function checkList(result) {
     ran && !result.findings.length && h("li", {}, "No check against the schema and the data found anything."),
     !ran && h("li", { class: "against" }, result.sentence),
     result.findings.map((one) => h("li", { class: "against", title: one.code }, one.text)),
-    result.explanation && h("li", {}, result.explanation),
-    result.confidence != null && h("li", {}, `Of such answers ${percent(result.confidence)} were right in measured trials.`),
+    result.explanation && h("li", { class: "about" }, result.explanation),
+    result.confidence != null && h("li", { class: "about" }, `Of such answers ${percent(result.confidence)} were right in measured trials.`),
   ];
   return h("ul", { class: "checks" }, items);
 }
@@ -128,8 +128,8 @@ function editor(sparql, asked, show) {
 
 function thumbs(answer) {
   const said = h("span", { class: "quiet", role: "status" }, "Was this right?");
-  const button = (good, sign, label) =>
-    h("button", { type: "button", class: "thumb", "aria-pressed": "false", "aria-label": label,
+  const button = (good, label) =>
+    h("button", { type: "button", class: "thumb", "aria-pressed": "false",
       onclick: async (event) => {
         const pressed = event.currentTarget;
         try {
@@ -140,8 +140,8 @@ function thumbs(answer) {
         } catch (error) {
           said.textContent = error.message;
         }
-      } }, sign);
-  return h("div", { class: "buttons" }, said, button(true, "👍", "Right"), button(false, "👎", "Wrong"));
+      } }, label);
+  return h("div", { class: "buttons" }, said, button(true, "✓ Right"), button(false, "✕ Wrong"));
 }
 
 function showAnswer(place, answer, asked) {
