@@ -22,6 +22,7 @@ from reasoningbank.experiment.ask import AskResult, Solver, open_solver
 from reasoningbank.experiment.feedback import Feedback, task_of_question, write_feedback
 from reasoningbank.experiment.plan import hidden_tasks
 from reasoningbank.experiment.steps import StepReader
+from reasoningbank.lm import parse_name
 from reasoningbank.memory.experience import Experience
 from reasoningbank.nl2sparql.confidence import confidence_in
 from reasoningbank.schema.empty import explain_query
@@ -239,7 +240,7 @@ def _table(solver: Solver, sparql: str, rows: Sequence[Any], note: str) -> dict[
 
 def _answer(solver: Solver, result: AskResult) -> dict[str, Any]:
     attempt, usage = result.attempt, result.attempt.usage
-    trust = confidence_in(attempt.trajectory)
+    trust, is_free = confidence_in(attempt.trajectory), parse_name(solver.arm.lm).is_local
     table = _table(solver, result.sparql or "", result.rows, result.note)
     if result.sparql is None:
         said = f"The agent wrote no query ({attempt.error or attempt.status})."
@@ -252,7 +253,7 @@ def _answer(solver: Solver, result: AskResult) -> dict[str, Any]:
         "confidence": trust.confidence if trust and trust.calibrated else None,
         "explanation": trust.explanation if trust else "",
         **{name: value for name, value in asdict(usage).items() if name != "dollars"},
-        "dollars": None if usage.unpriced else usage.dollars or 0.0,
+        "dollars": usage.dollars or 0.0 if is_free or not usage.unpriced else None,
     }
 
 

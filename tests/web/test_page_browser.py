@@ -41,7 +41,7 @@ def test_a_question_is_answered_step_by_step(visit: Visit, page: Page) -> None:
     ask(shown)
     assert "t:oak" in shown.inner_text(".answer .said")
     assert shown.locator(".answer table.data tbody tr").count() == 3
-    link = shown.locator(".answer table.data a").first
+    link = shown.locator(".answer table.data a", has_text="t:oak")
     assert link.get_attribute("href") == "http://e/oak"
     shown.click(".steps summary")
     steps = shown.locator(".steps li b").all_inner_texts()
@@ -176,7 +176,8 @@ def test_all_that_can_be_pressed_is_reached_by_keyboard_and_has_a_name(
     shown = visit()
     ask(shown)
     nameless = """[...document.querySelectorAll("a[href], button, input, select, textarea")]
-        .filter(e => !(e.innerText || "").trim() && !e.ariaLabel && !e.labels?.length).map(e => e.outerHTML)"""
+        .filter(e => !(e.innerText || "").trim() && !e.ariaLabel && !e.labels?.length)
+        .map(e => e.outerHTML)"""
     assert shown.evaluate(nameless) == []
     shown.locator("body").click(position={"x": 2, "y": 300})
     shown.keyboard.press("/")
