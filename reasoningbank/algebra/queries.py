@@ -25,7 +25,7 @@ from reasoningbank.sparql.tokens import (
     Token,
     apply_edits,
     begins_update,
-    check_nesting,
+    check_update_size,
     closing,
     is_update,
     origin,
@@ -100,7 +100,7 @@ def check_update(text: str) -> None:
     if begin is None:
         hint = "begin with INSERT, DELETE or WITH"
         raise QueryError("expected a SPARQL Update", hint=hint, code="wrong-form")
-    check_nesting(tokens)
+    check_update_size(tokens)
     load = next((token for token in tokens if token.is_word("LOAD")), None)
     if load is not None:
         raise syntax_error(

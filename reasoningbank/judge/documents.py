@@ -20,7 +20,7 @@ from reasoningbank.http import ExchangeError, TimedOut, send
 from reasoningbank.judge.answer import Answer
 from reasoningbank.ldp.exchange import Refused, expanded
 from reasoningbank.sparql import EndpointConfig, OxigraphServer, SPARQLClient, TableResult
-from reasoningbank.sparql.tokens import check_nesting, tokenize
+from reasoningbank.sparql.tokens import check_update_size, tokenize
 
 #: Operations that reach another machine.
 _REMOTE = ("LOAD", "SERVICE")
@@ -94,7 +94,7 @@ def _checked(update: str) -> str:
     except Refused as error:
         raise QueryError(error.why, where="update") from error
     tokens = tokenize(update)
-    check_nesting(tokens)
+    check_update_size(tokens)
     for token in tokens:
         if token.is_word(*_REMOTE):
             what, hint = f"{token.text.upper()} reaches another machine", "change documents only"

@@ -22,7 +22,7 @@ from pyoxigraph import (
 
 from reasoningbank.errors import QueryError
 from reasoningbank.sparql.formats import blows_up
-from reasoningbank.sparql.tokens import check_nesting, check_terms, tokenize
+from reasoningbank.sparql.tokens import check_terms, check_update_size, tokenize
 
 
 class Refused(Exception):  # noqa: N818 - an answer, not a defect
@@ -194,7 +194,7 @@ def updated(triples: Sequence[Triple], update: str, base: str) -> list[Triple]:
     update = expanded(update)
     tokens = tokenize(update)
     try:
-        check_nesting(tokens)
+        check_update_size(tokens)
     except QueryError as error:
         raise Refused(422, str(error)) from error
     beyond = next((token for token in tokens if token.is_word(*_BEYOND)), None)

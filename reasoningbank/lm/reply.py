@@ -15,7 +15,7 @@ from reasoningbank.sparql.tokens import (
     Token,
     apply_edits,
     begins_update,
-    check_nesting,
+    check_update_size,
     closing,
     tokenize,
 )
@@ -142,7 +142,7 @@ def is_query(query: str) -> bool:
     try:
         if begin is None:
             return complaint_of(outline(plain)) is None
-        check_nesting(tokens)
+        check_update_size(tokens)
     except QueryError:
         return False
     # Only the prologue, whose names are unchanged, precedes this word.

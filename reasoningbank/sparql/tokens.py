@@ -279,20 +279,22 @@ _OPEN, _CLOSE = frozenset("{(["), frozenset("})]")
 _TERM_OPEN, _TERM_CLOSE = frozenset({"<<", "<<(", "{|"}), frozenset({">>", ")>>", "|}"})
 _LINKS = frozenset("/|+-*.;") | {"&&", "||"}
 _SIGNS = frozenset("!-+^")
-_OPERATORS = frozenset("/|+-*^!") | {"&&", "||"}
-_BLOCKS = ("UNION", "OPTIONAL", "MINUS", "FILTER", "BIND")
+_BLOCKS = ("UNION", "OPTIONAL", "MINUS", "FILTER", "BIND", "VALUES", "GRAPH", "SERVICE", "SELECT")
 
 
-def _too_complex(what: str, hint: str) -> QueryError:
-    return QueryError(what, hint=hint, code="too-complex", depth=MOST_DEPTH, chain=MOST_CHAIN)
+def check_query_size(tokens: Iterable[Token], form: str = "query") -> list[Token]:
+    """Refuse a query that nests too deeply or has too many patterns and operators.
 
-
-def check_query_size(tokens: Iterable[Token]) -> list[Token]:
-    """Refuse a query that nests too deeply or has too many patterns and operators."""
+    Returns the tokens outside all brackets.
+    """
     outer: list[Token] = []
     context = _Context()
     depth = signs = chain = 0
+    described = False
     for token in tokens:
+        described = depth == 0 and (described or token.is_word("DESCRIBE"))
+        # Conditions of HAVING, sort keys, computed columns; resources of DESCRIBE.
+        chain += depth == 0 and (token.text == "(" or (described and token.kind != "word"))
         if token.kind == "punct" and (token.text in _OPEN or token.text in _TERM_OPEN):
             outer += [token] if depth == 0 else []
             depth += 1
@@ -306,32 +308,32 @@ def check_query_size(tokens: Iterable[Token]) -> list[Token]:
         chain += token.text == "," and not context.in_arguments
         chain += context.is_item(token)
         if depth > MOST_DEPTH or signs > MOST_DEPTH or chain > MOST_CHAIN:
-            raise _too_complex(
-                "the query is nested too deeply, or has too many patterns and operators",
-                "simplify it, or ask in several queries",
+            raise QueryError(
+                f"the {form} is nested too deeply, or has too many patterns and operators",
+                hint=f"simplify it, or write several {'queries' if form == 'query' else 'updates'}",
+                code="too-complex",
+                depth=MOST_DEPTH,
+                chain=MOST_CHAIN,
             )
         context.take(token)
     return outer
 
 
-def check_nesting(tokens: Iterable[Token]) -> None:
-    """Refuse an update whose brackets nest too deeply, or that chains too many operators."""
-    depth = rounds = operators = blocks = 0
+def check_update_size(tokens: Iterable[Token]) -> None:
+    """Refuse an update of which an operation is too complex; of DATA, only the depth counts."""
+    operation: list[Token] = []
+    depth = 0
+    data = False
     for token in tokens:
-        if token.kind == "punct":
-            depth += (token.text in _OPEN) - (token.text in _CLOSE)
-            rounds += (token.text == "(") - (token.text == ")")
-            operators += token.text in _OPERATORS
-            if token.text in (".", ";", ",") and rounds <= 0:
-                operators = 0
-            if token.text == ";" and depth <= 0:
-                blocks = 0
-        blocks += token.is_word(*_BLOCKS)
-        if depth > MOST_DEPTH or operators > MOST_CHAIN or blocks > MOST_CHAIN:
-            raise _too_complex(
-                "the update is nested too deeply, or chains too many patterns and operators",
-                "simplify it, or send several updates",
-            )
+        depth += (token.text in _OPEN) - (token.text in _CLOSE) if token.kind == "punct" else 0
+        data = data or (depth == 0 and token.is_word("DATA"))
+        if depth <= 0 and token.text == ";":
+            data = False
+            check_query_size(operation, "update")
+            operation = []
+        elif not data or token.text in _OPEN or token.text in _CLOSE:
+            operation.append(token)
+    check_query_size(operation, "update")
 
 
 #: Strings, IRIs and comments are skipped; the rest opens or closes a triple term.

@@ -30,6 +30,7 @@ GROWING = {
     "groups side by side": ("ASK { %s }", "{}", " "),
     "subqueries": ("ASK { %s }", "{ SELECT * {} }", " "),
     "columns": ("SELECT %s { ?v ?p ?o }", "?v", " "),
+    "conditions of groups": ("SELECT ?s { ?s ?p ?o } GROUP BY ?s HAVING %s", "(?s = 1)", " "),
     "expressions": ("SELECT * { ?s ?p ?o } ORDER BY %s", "DESC(?s)", " "),
     "graphs": ("SELECT * %s { ?s ?p ?o }", "FROM <a:b>", " "),
     "resources": ("DESCRIBE %s", "<a:b>", " "),
@@ -79,7 +80,7 @@ def test_words_that_may_begin_a_query_cost_little_each(form: str) -> None:
     assert two < 3 * one
 
 
-@pytest.mark.parametrize("name", ["objects", "a collection"])
+@pytest.mark.parametrize("name", ["objects", "a collection", "resources", "conditions of groups"])
 def test_what_is_long_and_complex_is_refused(name: str) -> None:
     with pytest.raises(QueryError) as caught:
         prepare(written(GROWING[name], MOST_CHARS - 100))

@@ -13,7 +13,7 @@ from reasoningbank.algebra.terms import ProgramError
 from reasoningbank.errors import QueryError
 from reasoningbank.ldp.exchange import Refused, updated
 from reasoningbank.sparql import prepare
-from reasoningbank.sparql.tokens import check_nesting, tokenize
+from reasoningbank.sparql.tokens import check_update_size, tokenize
 
 SERVICE = "SERVICE <http://evil.example/> { ?s ?p ?o }"
 #: What the longest match takes for an IRI, a string or a comment, and an engine for code.
@@ -132,7 +132,7 @@ def test_long_texts_cost_no_squares() -> None:
 )
 def test_what_a_parser_would_end_on_is_refused(update: str) -> None:
     with pytest.raises(QueryError, match="the update is nested too deeply"):
-        check_nesting(tokenize(update))
+        check_update_size(tokenize(update))
 
 
 @pytest.mark.parametrize(
@@ -144,4 +144,4 @@ def test_what_a_parser_would_end_on_is_refused(update: str) -> None:
     ],
 )
 def test_what_is_long_and_flat_is_taken(update: str) -> None:
-    check_nesting(tokenize(update))
+    check_update_size(tokenize(update))
