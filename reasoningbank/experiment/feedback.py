@@ -72,7 +72,7 @@ def read_feedback(folder: Path) -> list[Feedback]:
     """Return the verdicts of a folder, the oldest first.
 
     Raises:
-        RecordError: If a file cannot be read, or is none of feedback.
+        RecordError: If a file cannot be read, or holds no feedback.
     """
     found = []
     for path in folder.glob("*.json"):

@@ -1,4 +1,4 @@
-"""Who may use the page: this machine's own pages, or whoever knows the token."""
+"""Who may use the page: this machine's own pages, or those who know the token."""
 
 from __future__ import annotations
 
