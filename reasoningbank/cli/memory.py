@@ -247,9 +247,9 @@ def learn(
     with MemoryBank(_bank_to_fill(bank)) as opened_bank:
         learned = learn_feedback(opened_bank, found)
     if as_json:
-        print_json(asdict(learned))
+        print_json({**learned._asdict(), "rejected": [asdict(one) for one in learned.rejected]})
         return
-    say(f"{len(learned.added)} added, {len(learned.merged)} known")
+    say(f"{len(learned.added)} added, {len(learned.known)} known")
     for one in learned.rejected:
         notice(f"not learned: {one.title} ({one.reason})")
 

@@ -12,6 +12,7 @@ from typer import Option
 
 from reasoningbank.cli.options import Lm, PackName, Url
 from reasoningbank.cli.output import notice, say
+from reasoningbank.cli.servers import on_signals
 from reasoningbank.corpus import load_pack
 from reasoningbank.errors import UsageError, need_package
 from reasoningbank.experiment.memory_sources import existing
@@ -75,4 +76,6 @@ def serve(
         if open_it and not webbrowser.open(address):
             notice("no browser found; open the address yourself")
 
+    # The HTTP server handles signals itself and then raises them once more.
+    on_signals(lambda *_: None)
     serve_page(settings, host, port, ready)

@@ -40,7 +40,7 @@ def test_it_prints_its_address_and_ends_with_a_signal(tmp_path: Path) -> None:
         opened = httpx.get(address, follow_redirects=True, timeout=60)
         assert "Ask a question" in opened.text
         server.send_signal(signal.SIGTERM)
-        server.wait(60)
+        assert server.wait(60) == 0
 
 
 @pytest.mark.parametrize(

@@ -91,6 +91,7 @@ function checkList(result) {
     ran && h("li", {}, `The query ran: ${many(result.total, "row")}.`),
     ran && !result.findings.length && h("li", {}, "No check against the schema and the data found anything."),
     !ran && h("li", { class: "against" }, result.sentence),
+    ran && h("li", { class: "about" }, "No check compares the query with the question: read it."),
     result.findings.map((one) => h("li", { class: "against", title: one.code }, one.text)),
     result.explanation && h("li", { class: "about" }, result.explanation),
     result.confidence != null && h("li", { class: "about" }, `Of such answers ${percent(result.confidence)} were right in measured trials.`),
