@@ -10,6 +10,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from reasoningbank.agents import Budget as Budget
     from reasoningbank.agents import make_agent as make_agent
+    from reasoningbank.agents.sandbox.interpreter import (
+        LocalToolInterpreter as LocalToolInterpreter,
+    )
+    from reasoningbank.agents.sandbox.interpreter import Sandbox as Sandbox
     from reasoningbank.algebra import read_program as read_program
     from reasoningbank.algebra import run_program as run_program
     from reasoningbank.analysis import compare_runs as compare_runs
@@ -30,9 +34,12 @@ if TYPE_CHECKING:
     from reasoningbank.experiment import load_experiment as load_experiment
     from reasoningbank.experiment import run_experiment as run_experiment
     from reasoningbank.experiment.ask import ask as ask
+    from reasoningbank.experiment.ask import open_program as open_program
     from reasoningbank.findings import Finding as Finding
     from reasoningbank.judge import ExecutionJudge as ExecutionJudge
     from reasoningbank.judge import LMJudge as LMJudge
+    from reasoningbank.judge import open_metric as open_metric
+    from reasoningbank.judge import to_examples as to_examples
     from reasoningbank.lm import open_lm as open_lm
     from reasoningbank.memory import MemoryBank as MemoryBank
     from reasoningbank.memory import MemoryItem as MemoryItem
@@ -42,10 +49,12 @@ if TYPE_CHECKING:
     from reasoningbank.sparql import SPARQLClient as SPARQLClient
     from reasoningbank.tools import EndpointTools as EndpointTools
     from reasoningbank.tools import SPARQLTools as SPARQLTools
+    from reasoningbank.tools.adapting import text_tools as text_tools
 
 #: The room of each public name.
 _ROOMS = {
     "agents": "Budget make_agent",
+    "agents.sandbox.interpreter": "LocalToolInterpreter Sandbox",
     "algebra": "read_program run_program",
     "analysis": "compare_runs load summarise_run",
     "analysis.report": "write_report",
@@ -53,15 +62,16 @@ _ROOMS = {
     " split_tasks",
     "errors": "ReasoningBankError",
     "experiment": "Arm Experiment RunFolder load_experiment run_experiment",
-    "experiment.ask": "ask",
+    "experiment.ask": "ask open_program",
     "findings": "Finding",
-    "judge": "ExecutionJudge LMJudge",
+    "judge": "ExecutionJudge LMJudge open_metric to_examples",
     "lm": "open_lm",
     "memory": "MemoryBank MemoryItem",
     "nl2sparql": "NL2SPARQL",
     "refs": "Ref",
     "sparql": "EndpointConfig SPARQLClient",
     "tools": "EndpointTools SPARQLTools",
+    "tools.adapting": "text_tools",
 }
 _ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names.split()}
 

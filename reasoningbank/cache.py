@@ -40,11 +40,7 @@ def cache_dir() -> Path:
 def write_bytes_atomically(
     path: Path, data: bytes, *, durable: bool = True, hint: str = "", code: str = ""
 ) -> None:
-    """Write a file whole or not at all, so that a reader sees the old file or the new one.
-
-    Raises:
-        RecordError: If it cannot be written; with the hint and code.
-    """
+    """Write a file whole or not at all, so that a reader sees the old file or the new one."""
     # `tempfile` would create a file that colleagues on a shared disk cannot read.
     temporary = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}.tmp")
     try:

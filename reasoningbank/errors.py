@@ -128,22 +128,7 @@ class ToolError(ReasoningBankError, code="tool", recoverable=True):
 def unknown_key(
     wrong: str, known: Iterable[str], meant: Mapping[str, str] | None = None, home: str = ""
 ) -> str:
-    """Return what is said of a key that a table does not have: the nearest one that it has.
-
-    Args:
-        wrong: The key.
-        known: The keys of the table.
-        meant: Keys of the table for words that others use for them, e.g. ``model`` for ``lm``.
-        home: Another table that has the key; empty if none has.
-
-    Examples:
-        >>> unknown_key("titel", ["title", "endpoint"])
-        'unknown key; did you mean title?'
-        >>> unknown_key("model", ["lm", "name"], {"model": "lm"})
-        'unknown key; did you mean lm?'
-        >>> unknown_key("x", ["title", "endpoint"])
-        'unknown key; known are endpoint, title'
-    """
+    """Return what is said of a key that a table does not have: the nearest one that it has."""
     choices = sorted(known)
     given = (meant or {}).get(wrong.lower())
     # A key of another table is meant, unless the word is all but a key of this one.
@@ -155,22 +140,7 @@ def unknown_key(
 
 
 def need_package(name: str, extra: str) -> None:
-    """Check that an optional package is installed, without loading it.
-
-    Args:
-        name: The package as it is imported.
-        extra: The extra of this package that installs it.
-
-    Raises:
-        SetupError: If it is not installed.
-
-    Examples:
-        >>> try:
-        ...     need_package("no_such_package", "graph")
-        ... except SetupError as error:
-        ...     print(error)
-        the package no_such_package is not installed; pip install "reasoningbank[graph]"
-    """
+    """Check that an optional package is installed, without loading it."""
     if importlib.util.find_spec(name) is None:
         hint = f'pip install "reasoningbank[{extra}]"'
         raise SetupError(

@@ -14,13 +14,6 @@ class Finding:
 
     Code reads `code` and `fields`; `str()` renders the line for people and agents.
 
-    Attributes:
-        code: Stable name of the kind of finding, in kebab case, e.g. ``unknown-property``.
-        what: What is wrong, as one clause without a trailing period.
-        where: What it is about: a file, a place in a query, an argument.
-        hint: What to do about it.
-        fields: The facts behind the text, JSON-able, e.g. ``{"name": "up:nam"}``.
-
     Examples:
         >>> print(Finding("no-keywords", "ex:007 has no keywords", where="007.ttl"))
         007.ttl: ex:007 has no keywords
@@ -32,10 +25,11 @@ class Finding:
         ['up:name']
     """
 
-    code: str
-    what: str
-    where: str = ""
-    hint: str = ""
+    code: str  #: Stable name of the kind of finding, in kebab case, e.g. ``unknown-property``.
+    what: str  #: What is wrong, as one clause without a trailing period
+    where: str = ""  #: What it is about: a file, a place in a query, an argument
+    hint: str = ""  #: What to do about it
+    #: The facts behind the text, JSON-able, e.g. ``{"name": "up:nam"}``.
     fields: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:

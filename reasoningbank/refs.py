@@ -26,13 +26,6 @@ MEMORY_BYTES = 64 * 1024 * 1024
 class Ref:
     """A handle; its value stays in the store.
 
-    Attributes:
-        key: Storage key, unique in its store.
-        dtype: Kind of value: ``'results'``, ``'graph'``, ``'registry'``, ``'service_desc'``.
-        rows: Number of items or triples.
-        sz: Size in characters of the whole content.
-        source: Its origin: the name of an endpoint or a corpus.
-
     Examples:
         >>> Ref("results_0", "results", 10, 412, "UniProt")
         Ref('results_0', 'results', 10 items from UniProt)
@@ -40,11 +33,11 @@ class Ref:
         'results_0'
     """
 
-    key: str
-    dtype: str
-    rows: int
-    sz: int
-    source: str
+    key: str  #: Storage key, unique in its store
+    dtype: str  #: Kind of value: ``'results'``, ``'graph'``, ``'registry'``, ``'service_desc'``
+    rows: int  #: Number of items or triples
+    sz: int  #: Size in characters of the whole content
+    source: str  #: Its origin: the name of an endpoint or a corpus
 
     def __repr__(self) -> str:
         return f"Ref({self.key!r}, {self.dtype!r}, {self.rows} items from {self.source})"
@@ -65,12 +58,6 @@ class RefStore:
     Args:
         memory_bytes: Bytes of Arrow tables kept in memory before the oldest are spilled.
         mark: Suffix of every key, to distinguish the keys of several stores.
-
-    Examples:
-        >>> with RefStore() as store:
-        ...     ref = store.put({"a": 1}, dtype="registry", rows=1, sz=7, source="demo")
-        ...     store.get(ref), store.get("registry_0"), store.get({"key": "registry_0"})
-        ({'a': 1}, {'a': 1}, {'a': 1})
     """
 
     def __init__(self, memory_bytes: int = MEMORY_BYTES, *, mark: str = "") -> None:
@@ -97,9 +84,6 @@ class RefStore:
 
         A dataclass with an Arrow table in a field named `table` can be spilled to disk;
         any other value stays in memory.
-
-        Raises:
-            SetupError: If memory is full and the temporary folder too.
         """
         with self._lock:
             number = self._counts.get(dtype, 0)
@@ -111,13 +95,7 @@ class RefStore:
         return ref
 
     def get(self, ref: RefLike, dtype: str | None = None) -> Any:
-        """Return the value of a handle.
-
-        Raises:
-            ToolError: If there is no such handle (``unknown-handle``), it has another kind than
-                `dtype` (``wrong-handle``), or it was released (``released-handle``). The hint
-                lists handles.
-        """
+        """Return the value of a handle."""
         handle = self.ref(ref)
         if dtype is not None and handle.dtype not in dtype.split("|"):
             wanted = dtype.replace("|", "' or '")

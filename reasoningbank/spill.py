@@ -86,12 +86,7 @@ class GrowingTable:
 
 
 class Spool:
-    """Takes the bytes of a response until it has enough lines; many bytes go to disk.
-
-    Args:
-        most: Lines that are wanted, without those that were there before if `distinct`.
-        distinct: Whether a line counts once.
-    """
+    """Takes the bytes of a response until it has enough lines; many bytes go to disk."""
 
     def __init__(self, most: float, *, distinct: bool = False) -> None:
         self.file = tempfile.SpooledTemporaryFile(MEMORY_BYTES, prefix="reasoningbank-")  # noqa: SIM115

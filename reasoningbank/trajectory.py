@@ -130,23 +130,7 @@ def _upgraded(event: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 class Recorder:
-    """Collects the events of one trial; thread-safe.
-
-    Args:
-        redact: Strings that must never be stored (keys, passwords); replaced by ``[redacted]``.
-        clock: Seconds, monotonic.
-        watch: Called with each event when it is added or extended, with its long payloads.
-
-    Examples:
-        >>> r = Recorder(redact=["s3cret"])
-        >>> i = r.add("code", {"code": "print('s3cret')"})
-        >>> r.trajectory().events[i].data["code"]
-        "print('[redacted]')"
-        >>> i = r.add("tool_result", {"value": "x" * 1000})
-        >>> t = r.trajectory()
-        >>> len(t.resolve(t.events[i].data)["value"])
-        1000
-    """
+    """Collects the events of one trial; thread-safe."""
 
     def __init__(
         self,

@@ -202,14 +202,6 @@ class AlgebraAgent:
     of the pack as they were. A program of one query answers with that query, any other with a query
     that holds its result, or with an update that holds the changed documents, so that judges treat
     all agents alike.
-
-    Args:
-        constrained: Whether the model's output is constrained to the JSON Schema of programs.
-        max_repairs: How often a program that is wrong, or fails, is written again.
-        operations: Names of the operations in the prompt, separated by commas; all if empty.
-
-    Raises:
-        UsageError: If there is no such operation, or `max_repairs` is negative.
     """
 
     name = "algebra"

@@ -11,7 +11,7 @@ import contextlib
 import json
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -57,10 +57,12 @@ def ask_once(
     adapter: dspy.Adapter | None = None,
     demos: Sequence[dspy.Example] = (),
     config: Mapping[str, Any] | None = None,
+    adopt: Callable[[Any], None] = lambda _: None,
 ) -> dict[str, Any]:
     """Make one prediction and return its outputs by name."""
     predict = dspy.Predict(signature, **(config or {}))
     predict.demos = list(demos)
+    adopt(predict)
     given = {"lm": lm} if lm is not None else {}
     with dspy.context(adapter=adapter or _adapter(), **given), _our_errors():
         try:

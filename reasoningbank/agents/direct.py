@@ -54,6 +54,7 @@ class DirectAgent:
 
     name = "direct"
     uses_lm = True
+    compiles = True
     sees_gold = False
 
     def solve(self, task: Task, episode: Episode) -> Attempt:
@@ -94,6 +95,12 @@ def written_query(
     # The instructions begin with what is the same for all questions.
     signature = dspy.Signature(fields, "\n\n".join(filter(None, (head, episode.context))))
     with asking(episode):
-        said = ask_once(signature, {"question": question}, adapter=PlainAdapter(), demos=demos)
+        said = ask_once(
+            signature,
+            {"question": question},
+            adapter=PlainAdapter(),
+            demos=demos,
+            adopt=episode.adopt,
+        )
     written = query_in(said["sparql"]) if said else None
     return repaired(written) if written else None

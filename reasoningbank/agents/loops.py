@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 import dspy
-from dspy.primitives.repl_types import REPLEntry, REPLHistory, REPLVariable
+from dspy.primitives.repl_types import REPLHistory, REPLVariable
 from dspy.utils.exceptions import AdapterParseError, ContextWindowExceededError
 
 from reasoningbank.agents.calling import ToolRecorder, asking, prefix_names
@@ -26,10 +26,11 @@ from reasoningbank.agents.protocol import (
 )
 from reasoningbank.agents.sandbox.interpreter import Sandbox
 from reasoningbank.corpus import Task
-from reasoningbank.errors import BudgetError, EndpointError, ToolError
+from reasoningbank.errors import BudgetError
 from reasoningbank.findings import Finding
 from reasoningbank.lm import lm_failure, stuck_temperature
 from reasoningbank.lm.reply import query_in
+from reasoningbank.tools.adapting import observed
 from reasoningbank.trajectory import Recorder
 
 #: Instructions of the extract step.
@@ -93,6 +94,7 @@ def _run_loop(
     """Run a loop over a task; a budget or a repeated turn may end it."""
     inputs = {"memory": episode.context} if episode.context else {}
     try:
+        episode.adopt(loop)
         with asking(episode, calls):
             sparql = query_in(loop(**inputs, question=task.query).sparql)
     except AdapterParseError as failure:
@@ -187,6 +189,7 @@ class RLMAgent:
 
     name = "rlm"
     uses_lm = True
+    compiles = True
     sees_gold = False
 
     def __init__(self, max_output_chars: int = 1_500, max_sub_calls: int = 0) -> None:
@@ -321,6 +324,7 @@ class ReActAgent:
 
     name = "react"
     uses_lm = True
+    compiles = True
     sees_gold = False
 
     def __init__(self, max_output_chars: int = 1_500) -> None:
@@ -338,8 +342,7 @@ class RecordedReAct(dspy.ReAct):  # type: ignore[misc]
     def __init__(self, episode: Episode, max_output_chars: int) -> None:
         tools = _tools(episode)
         super().__init__(_signature(episode), tools, episode.budget.iterations)
-        observed = {tool.name: self._observed(tool.name, tool) for tool in tools}
-        self.tools: dict[str, Callable[..., Any]] = observed
+        self.tools: dict[str, Callable[..., Any]] = {t.name: self._observed(t) for t in tools}
         self.tools |= {_FINISH: self._finish, _UNREADABLE: lambda: NO_TOOL}
         self.repeats = Repeats(self.react)
         self.submitted = False
@@ -376,18 +379,15 @@ class RecordedReAct(dspy.ReAct):  # type: ignore[misc]
         except ContextWindowExceededError as error:
             raise lm_failure(error) or error from error
 
-    def _observed(self, name: str, tool: Callable[..., Any]) -> Callable[..., str]:
+    def _observed(self, tool: dspy.Tool) -> Callable[..., str]:
         def call(**arguments: Any) -> str:
-            done = f"{name} {json.dumps(arguments, sort_keys=True, default=str)}"
+            done = f"{tool.name} {json.dumps(arguments, sort_keys=True, default=str)}"
             if self.repeats.again(done):
                 return REPEATED_CALL
-            try:
-                return str(REPLEntry.format_output(str(tool(**arguments)), self._most_chars))
-            except (ToolError, ValueError, TypeError) as failure:
-                if isinstance(failure.__cause__, EndpointError):
-                    self.repeats.forget(done)
-                # DSPy's Tool raises ValueError for a wrong argument.
-                return f"[Error] {' '.join(str(failure).split())}"
+            text, infrastructure = observed(tool, arguments, self._most_chars)
+            if infrastructure:
+                self.repeats.forget(done)
+            return text
 
         return call
 

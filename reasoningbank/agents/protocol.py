@@ -28,27 +28,17 @@ if TYPE_CHECKING:
 
 
 class Budget(BaseModel):
-    """Limits of one trial; None means no limit.
-
-    Attributes:
-        iterations: Turns of the agent's loop.
-        lm_calls: Model calls, sub-calls included.
-        tool_calls: Tool calls in total.
-        tool_calls_each: Calls of any one tool.
-        tokens: Tokens sent and generated.
-        seconds: Wall-clock time; stops a trial that hangs.
-        dollars: Cost by the model's price table.
-    """
+    """Limits of one trial; None means no limit."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    iterations: int = Field(default=6, ge=1, le=100)
-    lm_calls: int | None = Field(default=12, ge=1)
-    tool_calls: int | None = Field(default=40, ge=0)
-    tool_calls_each: int | None = Field(default=None, ge=0)
-    tokens: int | None = Field(default=None, ge=1)
-    seconds: float | None = Field(default=600.0, gt=0)
-    dollars: float | None = Field(default=None, gt=0)
+    iterations: int = Field(default=6, ge=1, le=100)  #: Turns of the agent's loop
+    lm_calls: int | None = Field(default=12, ge=1)  #: Model calls, sub-calls included
+    tool_calls: int | None = Field(default=40, ge=0)  #: Tool calls in total
+    tool_calls_each: int | None = Field(default=None, ge=0)  #: Calls of any one tool
+    tokens: int | None = Field(default=None, ge=1)  #: Tokens sent and generated
+    seconds: float | None = Field(default=600.0, gt=0)  #: Wall-clock time; stops a trial that hangs
+    dollars: float | None = Field(default=None, gt=0)  #: Cost by the model's price table
 
 
 class Meter:
@@ -56,15 +46,6 @@ class Meter:
 
     The error's fields name the budget: `budget` (a field of `Budget`) and `limit`. `usage` returns
     what the models have consumed so far.
-
-    Examples:
-        >>> meter = Meter(Budget(tool_calls=1))
-        >>> look = meter.metered({"look": lambda: "seen"})["look"]
-        >>> look()
-        'seen'
-        >>> look()
-        Traceback (most recent call last):
-        reasoningbank.errors.ToolError: the budget of 1 tool calls is used up; submit ...
     """
 
     def __init__(self, budget: Budget, usage: Callable[[], Usage] = Usage) -> None:
@@ -153,23 +134,15 @@ UNJUDGED = ("error", "bug")
 
 @dataclass(frozen=True)
 class Attempt:
-    """The result of an agent's work on a task.
+    """The result of an agent's work on a task."""
 
-    Attributes:
-        sparql: The query it answers with; None if it gave none.
-        answer: Its answer in words, if it was asked for one.
-        status: How the attempt ended.
-        usage: What it consumed.
-        trajectory: What it did.
-        findings: Why it did not end with a clean submission, e.g. the code ``budget`` with the
-            fields ``budget`` (a field of `Budget`, or ``context_window``) and ``limit``.
-    """
-
-    sparql: str | None
-    answer: str
-    status: AttemptStatus
-    usage: Usage
-    trajectory: Trajectory
+    sparql: str | None  #: The query it answers with; None if it gave none
+    answer: str  #: Its answer in words, if it was asked for one
+    status: AttemptStatus  #: How the attempt ended
+    usage: Usage  #: What it consumed
+    trajectory: Trajectory  #: What it did
+    #: Why it did not end with a clean submission, e.g. the code ``budget`` with the fields
+    #: ``budget`` (a field of `Budget`, or ``context_window``) and ``limit``.
     findings: tuple[Finding, ...] = ()
 
     @property
@@ -186,52 +159,38 @@ class Attempt:
 
 @dataclass(frozen=True)
 class FewShotExample:
-    """A question and the query that answered it.
+    """A question and the query that answered it."""
 
-    Attributes:
-        question: The question, as the agent would be asked it.
-        query: The query; the endpoint's own prefixes may be undeclared.
-    """
-
-    question: str
-    query: str
+    question: str  #: The question, as the agent would be asked it
+    query: str  #: The query; the endpoint's own prefixes may be undeclared
 
 
 @dataclass
 class Episode:
-    """Everything that one attempt may use.
+    """Everything that one attempt may use."""
 
-    Attributes:
-        endpoint: The endpoint the task asks about.
-        tools: What the agent may call, by name.
-        lm: The model, with its temperature and seed; None for agents without one.
-        extractor: The same model for the extract step; a local server keeps that step's prompt in
-            a slot of its own, so that it does not evict the cached prefix of the turns.
-        budget: Limits of the attempt.
-        recorder: Where events go.
-        meter: Counts against the budget.
-        context: Memory context (layers L0 to L3) put before the question; may be empty.
-        sandbox: Makes the interpreter that the agent's code runs in.
-        callbacks: DSPy callbacks active during the attempt.
-        demonstrations: Worked examples of turns, from the pack.
-        examples: Answered questions, the nearest first, for agents that write a query at once.
-        pack: The domain pack, for agents that retrieve its examples and follow its rules.
-        hidden: Ids of the pack's tasks of which no example may be shown.
-    """
-
-    endpoint: EndpointConfig
-    tools: Mapping[str, Callable[..., Any]]
+    endpoint: EndpointConfig  #: The endpoint the task asks about
+    tools: Mapping[str, Callable[..., Any]]  #: What the agent may call, by name
+    #: The model, with its temperature and seed; None for agents without one
     lm: dspy.BaseLM | None = None
+    #: The same model for the extract step; a local server keeps that step's prompt in a slot of its
+    #: own, so that it does not evict the cached prefix of the turns
     extractor: dspy.BaseLM | None = None
-    budget: Budget = field(default_factory=Budget)
-    recorder: Recorder = field(default_factory=Recorder)
-    meter: Meter = field(default_factory=lambda: Meter(Budget()))
-    context: str = ""
-    sandbox: Callable[[], Any] | None = None
-    callbacks: list[Any] = field(default_factory=list)
-    demonstrations: tuple[Demonstration, ...] = ()
+    budget: Budget = field(default_factory=Budget)  #: Limits of the attempt
+    recorder: Recorder = field(default_factory=Recorder)  #: Where events go
+    meter: Meter = field(default_factory=lambda: Meter(Budget()))  #: Counts against the budget
+    context: str = ""  #: Memory context (layers L0 to L3) put before the question; may be empty
+    sandbox: Callable[[], Any] | None = None  #: Makes the interpreter that the agent's code runs in
+    callbacks: list[Any] = field(default_factory=list)  #: DSPy callbacks active during the attempt
+    demonstrations: tuple[Demonstration, ...] = ()  #: Worked examples of turns, from the pack
+    #: Answered questions, the nearest first, for agents that write a query at once
     examples: tuple[FewShotExample, ...] = ()
+    #: Called with the agent's DSPy module before it runs, to give its predictors compiled
+    #: instructions and demonstrations
+    adopt: Callable[[Any], None] = lambda _: None
+    #: The domain pack, for agents that retrieve its examples and follow its rules
     pack: Pack | None = None
+    #: Ids of the pack's tasks of which no example may be shown
     hidden: frozenset[str] = frozenset()
 
     def required_pack(self, agent: str) -> Pack:
@@ -251,17 +210,11 @@ class Episode:
 
 
 class Agent(Protocol):
-    """A system that answers a question over an endpoint with a query.
+    """A system that answers a question over an endpoint with a query."""
 
-    Attributes:
-        name: Name in experiment files and records.
-        uses_lm: Whether it needs a model.
-        sees_gold: Whether it is given the gold query; only the oracle is.
-    """
-
-    name: str
-    uses_lm: bool
-    sees_gold: bool
+    name: str  #: Name in experiment files and records
+    uses_lm: bool  #: Whether it needs a model
+    sees_gold: bool  #: Whether it is given the gold query; only the oracle is
 
     def solve(self, task: Task, episode: Episode) -> Attempt:
         """Answer the task's question.
@@ -349,11 +302,7 @@ class Demonstration(_Shown):
 
 
 def load_demonstrations(path: Path) -> tuple[Demonstration, ...]:
-    """Read demonstrations from a JSON file; a missing file holds none.
-
-    Raises:
-        UsageError: If the file is not a list of demonstrations.
-    """
+    """Read demonstrations from a JSON file; a missing file holds none."""
     return read_json(path, tuple[Demonstration, ...]) or ()
 
 

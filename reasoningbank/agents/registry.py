@@ -8,6 +8,7 @@ from typing import Any, cast
 
 from reasoningbank.agents.protocol import Agent
 from reasoningbank.errors import UsageError
+from reasoningbank.imports import imported, is_import_path
 
 #: Name → ``module:Class``, or what makes the agent.
 AGENTS: dict[str, str | Callable[..., Agent]] = {
@@ -25,11 +26,11 @@ def make_agent(name: str, **options: Any) -> Agent:
     """Return a new agent.
 
     Args:
-        name: Its name, a key of `AGENTS`.
+        name: Its name, a key of `AGENTS`; or the import path of a `dspy.Module` or an agent.
         **options: Its settings, e.g. those of `RAGAgent` or `GraphSettings`.
 
     Raises:
-        UsageError: If there is no agent of that name, or it has no such option.
+        UsageError: If there is no such agent, or it has no such option.
 
     Examples:
         >>> make_agent("oracle").sees_gold
@@ -38,8 +39,12 @@ def make_agent(name: str, **options: Any) -> Agent:
         Traceback (most recent call last):
         reasoningbank.errors.UsageError: unknown agent 'orcale'; choose oracle, ...
     """
+    if is_import_path(name):
+        from reasoningbank.agents.module import own_agent
+
+        return own_agent(name, options)
     if name not in AGENTS:
-        hint = f"choose {', '.join(AGENTS)}"
+        hint = f"choose {', '.join(AGENTS)}, or name a class as package.module:Name"
         raise UsageError(f"unknown agent {name!r}", hint=hint, code="unknown-agent")
     make = AGENTS[name]
     if isinstance(make, str):
@@ -64,6 +69,11 @@ def asks_model(name: str) -> bool:
         >>> asks_model("oracle"), asks_model("rlm")
         (False, True)
     """
+    if is_import_path(name):
+        try:
+            return bool(getattr(imported(name), "uses_lm", True))
+        except UsageError:
+            return True  # a record of another machine
     # Of those that come with the package only the oracle asks none.
     if isinstance(AGENTS.get(name), str):
         return name != "oracle"

@@ -25,36 +25,22 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True)
 class Limits:
-    """The budgets of a run; None is no limit.
+    """The budgets of a run; None is no limit."""
 
-    Attributes:
-        requests: HTTP requests, retries and redirects included; a query counts as one.
-        rows: Rows of one result, triples of one graph, and items of all loops together.
-        seconds: Wall time.
-        depth: Nesting of operations.
-        request_seconds: Seconds that one exchange may take, connecting and reading included.
-        wait_seconds: Seconds that all tries of one request may take together, pauses included.
-        document_bytes: Most bytes of one document.
-        result_bytes: Most bytes of the result of one query, which goes to disk if it is large.
-        tries: Most times that one request is sent.
-
-    Raises:
-        UsageError: If a number is not above 0.
-
-    Examples:
-        >>> Limits(requests=10).requests
-        10
-    """
-
+    #: HTTP requests, retries and redirects included; a query counts as one
     requests: int | None = 10_000
+    #: Rows of one result, triples of one graph, and items of all loops together
     rows: int | None = 1_000_000
-    seconds: float | None = 3_600.0
-    depth: int | None = 100
+    seconds: float | None = 3_600.0  #: Wall time
+    depth: int | None = 100  #: Nesting of operations
+    #: Seconds that one exchange may take, connecting and reading included
     request_seconds: float = 60.0
+    #: Seconds that all tries of one request may take together, pauses included
     wait_seconds: float = 180.0
-    document_bytes: int = 64 * 1024 * 1024
+    document_bytes: int = 64 * 1024 * 1024  #: Most bytes of one document
+    #: Most bytes of the result of one query, which goes to disk if it is large
     result_bytes: int = 1024 * 1024 * 1024
-    tries: int = 4
+    tries: int = 4  #: Most times that one request is sent
 
     def __post_init__(self) -> None:
         for one in fields(self):
@@ -73,30 +59,20 @@ class Sent:
 
 @dataclass(frozen=True)
 class QueryRequest:
-    """A question whose query a program leaves to a model.
+    """A question whose query a program leaves to a model."""
 
-    Attributes:
-        question: The question.
-        endpoint: The endpoint that the query is sent to; empty if the program does not name it.
-        columns: Variables that the query must project if it is a SELECT.
-        form: The form that the query must have; empty if any will do.
-        rejected: Queries that were written for it, each with what is wrong with it.
-    """
-
-    question: str = ""
+    question: str = ""  #: The question
+    #: The endpoint that the query is sent to; empty if the program does not name it
     endpoint: str = ""
+    #: Variables that the query must project if it is a SELECT
     columns: frozenset[str] = frozenset()
-    form: str = ""
+    form: str = ""  #: The form that the query must have; empty if any will do
+    #: Queries that were written for it, each with what is wrong with it
     rejected: tuple[tuple[str, str], ...] = ()
 
 
 def naming_columns(request: QueryRequest) -> str:
-    """Return the question of a SPARQLString with the columns that its program reads.
-
-    Examples:
-        >>> naming_columns(QueryRequest("Which cities?", columns=frozenset({"name", "city"})))
-        'Which cities? (Name the columns ?city, ?name.)'
-    """
+    """Return the question of a SPARQLString with the columns that its program reads."""
     wanted = ", ".join(f"?{name}" for name in sorted(request.columns))
     return request.question + (f" (Name the columns {wanted}.)" if wanted else "")
 
@@ -181,21 +157,17 @@ class RunBudget:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """The context in which an operation runs.
-
-    Attributes:
-        wanted: What a query has to be that this operation's result is, or is put into.
-        prefixes: Prefixes that queries use without declaring them, besides the well-known ones.
-        base: The address against which relative IRIs of JSON-LD are resolved.
-    """
+    """The context in which an operation runs."""
 
     runtime: RuntimeOf
     path: str
     scope: VariableScope
     budget: RunBudget
+    #: What a query has to be that this operation's result is, or is put into
     wanted: QueryRequest = QueryRequest()
-    base: str | None = None
+    base: str | None = None  #: The address against which relative IRIs of JSON-LD are resolved
     depth: int = 0
+    #: Prefixes that queries use without declaring them, besides the well-known ones
     prefixes: Mapping[str, str] = field(default_factory=dict)
 
     def wanting(self, **changes: Any) -> Evaluation:

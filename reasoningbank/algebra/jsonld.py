@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pyoxigraph
@@ -18,38 +19,10 @@ from rdflib import RDF, XSD, BNode, Graph, Literal, URIRef
 from reasoningbank.algebra.terms import BlankNodes, ProgramError, from_oxigraph, json_path
 from reasoningbank.sparql import STANDARD_PREFIXES
 
-_WIKIDATA = {
-    "wd": "entity/", "wds": "entity/statement/", "wdv": "value/", "wdref": "reference/",
-    "wdt": "prop/direct/", "wdtn": "prop/direct-normalized/", "wdno": "prop/novalue/",
-    "p": "prop/", "ps": "prop/statement/", "psv": "prop/statement/value/",
-    "psn": "prop/statement/value-normalized/", "pq": "prop/qualifier/",
-    "pqv": "prop/qualifier/value/", "pqn": "prop/qualifier/value-normalized/",
-    "pr": "prop/reference/", "prv": "prop/reference/value/",
-    "prn": "prop/reference/value-normalized/",
-}  # fmt: skip
 #: Well-known prefixes: queries need not declare them, and JSON-LD is written with them.
 PREFIXES: Mapping[str, str] = {
     **STANDARD_PREFIXES,
-    "dbo": "http://dbpedia.org/ontology/",
-    "dbp": "http://dbpedia.org/property/",
-    "dbr": "http://dbpedia.org/resource/",
-    "dc": "http://purl.org/dc/elements/1.1/",
-    "dcat": "http://www.w3.org/ns/dcat#",
-    "dct": "http://purl.org/dc/terms/",
-    "dh": "https://www.w3.org/ns/ldt/document-hierarchy#",
-    "foaf": "http://xmlns.com/foaf/0.1/",
-    "geo": "http://www.w3.org/2003/01/geo/wgs84_pos#",
-    "ldh": "https://w3id.org/atomgraph/linkeddatahub#",
-    "ldp": "http://www.w3.org/ns/ldp#",
-    "prov": "http://www.w3.org/ns/prov#",
-    "schema": "http://schema.org/",
-    "sioc": "http://rdfs.org/sioc/ns#",
-    "vcard": "http://www.w3.org/2006/vcard/ns#",
-    # What Wikidata's query service declares.
-    "bd": "http://www.bigdata.com/rdf#",
-    "hint": "http://www.bigdata.com/queryHints#",
-    "wikibase": "http://wikiba.se/ontology#",
-    **{name: f"http://www.wikidata.org/{path}" for name, path in _WIKIDATA.items()},
+    **json.loads(Path(__file__).with_name("prefixes.json").read_text("utf-8")),
 }
 _NAMES = {space: name for name, space in PREFIXES.items()}
 _LOCAL = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
@@ -65,9 +38,6 @@ def graph_from_quads(quads: Iterable[pyoxigraph.Quad | pyoxigraph.Triple]) -> Gr
     """Return the statements of one document, its named graphs included, as one graph.
 
     Blank nodes get fresh names, so graphs of different documents share none.
-
-    Raises:
-        ProgramError: If a statement holds a triple term.
     """
     blanks, graph = BlankNodes(), Graph()
     for quad in quads:
@@ -79,22 +49,7 @@ def graph_from_quads(quads: Iterable[pyoxigraph.Quad | pyoxigraph.Triple]) -> Gr
 def graph_from_jsonld(
     data: Mapping[str, Any] | list[Any], *, base: str | None = None, path: str = "$"
 ) -> Graph:
-    """Read a JSON-LD document.
-
-    Args:
-        data: The document.
-        base: The document's address, against which relative IRIs are resolved.
-        path: The document's JSON path, for errors.
-
-    Raises:
-        ProgramError: If it is not JSON-LD, names a remote context, or holds something that a
-            processor would drop silently: an unmapped key, an ``@id`` that is not an IRI.
-
-    Examples:
-        >>> data = {"@id": "a", "http://schema.org/name": {"@value": "x", "@language": "da"}}
-        >>> list(graph_from_jsonld(data, base="http://e/b/"))[0][0]
-        rdflib.term.URIRef('http://e/b/a')
-    """
+    """Read a JSON-LD document."""
     check_jsonld(data, path, base)
     try:
         terms = {name: term for one in contexts_of(data, path) for name, term in one.items()}
@@ -137,12 +92,6 @@ def graph_to_jsonld(graph: Graph) -> dict[str, Any]:
     Well-known namespaces become prefixes of its ``@context``. A single subject is the document
     itself, several are listed under ``@graph``. Subjects and values are sorted, so equal graphs
     without blank nodes give equal documents.
-
-    Examples:
-        >>> graph = Graph()
-        >>> _ = graph.add((URIRef("http://e/a"), URIRef("http://schema.org/name"), Literal("x")))
-        >>> graph_to_jsonld(graph)
-        {'@context': {'schema': 'http://schema.org/'}, '@id': 'http://e/a', 'schema:name': 'x'}
     """
     names = _Names(graph)
     nodes: dict[str, dict[str, Any]] = {}

@@ -175,30 +175,20 @@ class Example(NamedTuple):
 
 
 class Operation(BaseModel, ABC):
-    """Base of all operations; people and agents read the class's docstring.
-
-    Attributes:
-        op: The name in programs.
-        yields: What a call yields.
-        group: The heading in the reference.
-        writes: Whether a call changes documents.
-        goes_through: The argument whose items the operation's block is run for.
-        asks: The form of the query that it sends; empty if it sends none.
-        base_argument: The argument against which relative IRIs in its graph are resolved; it
-            comes before the graph.
-        examples: Calls; the first is in the agent's prompt.
-    """
+    """Base of all operations; people and agents read the class's docstring."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, arbitrary_types_allowed=True)
 
-    op: ClassVar[str]
-    yields: ClassVar[Yield]
-    group: ClassVar[str] = "Operations"
-    writes: ClassVar[bool] = False
+    op: ClassVar[str]  #: The name in programs
+    yields: ClassVar[Yield]  #: What a call yields
+    group: ClassVar[str] = "Operations"  #: The heading in the reference
+    writes: ClassVar[bool] = False  #: Whether a call changes documents
+    #: The argument whose items the operation's block is run for
     goes_through: ClassVar[str | None] = None
-    asks: ClassVar[str] = ""
+    asks: ClassVar[str] = ""  #: The form of the query that it sends; empty if it sends none
+    #: The argument against which relative IRIs in its graph are resolved; it comes before the graph
     base_argument: ClassVar[str | None] = None
-    examples: ClassVar[tuple[Example, ...]] = ()
+    examples: ClassVar[tuple[Example, ...]] = ()  #: Calls; the first is in the agent's prompt
 
     @abstractmethod
     def run(self, run: Evaluation) -> Value:

@@ -69,20 +69,13 @@ _PLACEHOLDER = "http://address.invalid/"
 
 @dataclass(frozen=True)
 class Program:
-    """A program that may run.
+    """A program that may run."""
 
-    Attributes:
-        block: Its operations.
-        variables: The variables that the caller has to give.
-        calls: The names of its operations in order.
-        writes: Whether it can change documents.
-        prefixes: Prefixes that it need not declare, besides the well-known ones.
-    """
-
-    block: Block
-    variables: frozenset[str] = frozenset()
-    calls: tuple[str, ...] = ()
-    writes: bool = False
+    block: Block  #: Its operations
+    variables: frozenset[str] = frozenset()  #: The variables that the caller has to give
+    calls: tuple[str, ...] = ()  #: The names of its operations in order
+    writes: bool = False  #: Whether it can change documents
+    #: Prefixes that it need not declare, besides the well-known ones
     prefixes: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -117,14 +110,7 @@ def read_program(
 def mistakes(
     data: Any, variables: Iterable[str] = (), prefixes: Mapping[str, str] | None = None
 ) -> tuple[ProgramError, ...]:
-    """Return all mistakes of a program that can be found without running it; see `read_program`.
-
-    Examples:
-        >>> for mistake in mistakes([{"@op": "Gte"}, {"@op": "GET", "args": {"url": 5}}]):
-        ...     print(mistake)
-        $[0]: unknown operation 'Gte'; did you mean 'GET'
-        $[1].args.url: '5' is not a URL; write it in full, percent-encoded
-    """
+    """Return all mistakes of a program that can be found without running it; see `read_program`."""
     return tuple(_validated(data, variables, prefixes)[1])
 
 

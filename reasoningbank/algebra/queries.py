@@ -383,14 +383,6 @@ def as_query(result: Value, *, several: bool = False) -> str:
     of a ForEach is a table if its entries are tables, rows or values: rows of tables follow one
     another, the values of a list are the columns of one row. Graphs are merged. With `several`, the
     result is the list of the results of several operations, which follow one another.
-
-    Raises:
-        ProgramError: If it is nothing, mixes tables and graphs, holds blank nodes in a table, or is
-            longer than a query may be.
-
-    Examples:
-        >>> as_query(Literal(True)), as_query([None, Literal(False)], several=True)
-        ('ASK {}', 'ASK { FILTER(false) }')
     """
     whole = kept(result)
     results = whole if several and isinstance(whole, list) else [whole]

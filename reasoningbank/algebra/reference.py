@@ -28,21 +28,7 @@ from reasoningbank.algebra.values import MOST_WORKERS
 #: Shorter JSON is written on one line.
 _LINE = 96
 _BEGIN, _END = "<!-- operations -->", "<!-- end of operations -->"
-_RULES = """\
-Translate the instruction into a program: one JSON object (or a list of them, executed in order).
-{"@op": NAME, "args": {...}} calls an operation. Arguments are values or other operations, whose
-results they take. Answer with JSON alone.
-
-Rules
-1. Names of operations and arguments are exact; none may be added.
-2. Nest an operation where its result is needed; use Variable only for what is needed twice.
-3. ForEach goes through the rows of a SELECT. Inside, {"@op": "Value", "args": {"name": "city"}} is
-   the value of ?city in the current row. Write the query so that it selects every variable used.
-4. A list in ForEach's operation is executed in order for each row.
-5. Build addresses with ResolveURI: the base ends with a slash, names go through EncodeForURI.
-6. Where a graph is wanted, give JSON-LD, or GET, CONSTRUCT, DESCRIBE or Merge. A URI is no graph.
-7. Where the question is known but the query is not, use SPARQLString.
-"""
+_RULES = Path(__file__).with_name("rules.txt").read_text("utf-8")
 
 
 def _kinds(names: Iterable[str] | None) -> list[type[Operation]]:
@@ -164,15 +150,7 @@ _SHARED = json.loads(Path(__file__).with_name("shared_schema.json").read_text(en
 
 
 def program_schema(names: Iterable[str] | None = None) -> dict[str, Any]:
-    """Return the JSON Schema of a program that may hold these operations, or all.
-
-    Raises:
-        ProgramError: If an operation is unknown.
-
-    Examples:
-        >>> program_schema(["Str", "Value"])["$defs"]["Value"]["properties"]["@op"]
-        {'const': 'Value'}
-    """
+    """Return the JSON Schema of a program that may hold these operations, or all."""
     kinds = _kinds(names)
     defs: dict[str, Any] = {"operation": _any_of(*(_ref(kind.op) for kind in kinds))}
     for kind in kinds:

@@ -53,19 +53,12 @@ _STATUS_HINTS = {
 
 @dataclass(frozen=True)
 class Planned:
-    """A write that a dry run did not do.
+    """A write that a dry run did not do."""
 
-    Attributes:
-        method: PUT, POST or PATCH.
-        url: The document.
-        body: What would be sent: N-Triples, or a SPARQL Update.
-        allowed: Whether the run may write there.
-    """
-
-    method: str
-    url: str
-    body: str
-    allowed: bool
+    method: str  #: PUT, POST or PATCH
+    url: str  #: The document
+    body: str  #: What would be sent: N-Triples, or a SPARQL Update
+    allowed: bool  #: Whether the run may write there
 
 
 class Runtime:
@@ -86,15 +79,6 @@ class Runtime:
         unanswered: What to do with a write of the resumed run whose outcome is unknown and the
             server cannot tell: ``ask`` ends the run, ``done`` and ``again`` decide.
         pause: Waits so many seconds between tries.
-
-    Raises:
-        UsageError: If an address is invalid, or the journal does not fit.
-
-    Examples:
-        >>> with Runtime(dry_run=True, allow_write=["http://localhost/a/"]) as runtime:
-        ...     sent = runtime.send("PUT", "http://localhost/b", Graph())
-        ...     runtime.planned[0].allowed
-        False
     """
 
     def __init__(
@@ -164,13 +148,7 @@ class Runtime:
         return self._journal.writes()
 
     def get(self, url: str) -> Graph:
-        """Return the graph of a document.
-
-        Raises:
-            EndpointError: If it cannot be read, or is not RDF.
-            BudgetError: If the run may send no more requests.
-            UsageError: If the address is invalid, or may not be read.
-        """
+        """Return the graph of a document."""
         address = self._readable(url)
         headers = {"Accept": ACCEPT}
         try:
@@ -192,12 +170,6 @@ class Runtime:
             url: The document.
             body: A graph; for PATCH the text of a SPARQL Update.
             only_new: Whether PUT fails if the document exists (``If-None-Match: *``).
-
-        Raises:
-            UsageError: If the run may not write there, or the method does not take the body.
-            EndpointError: If it was refused or not sent, or its reply was lost; see `writes`.
-            BudgetError: If the run may send no more requests.
-            RecordError: If the journal cannot be written; nothing was sent.
         """
         address = checked(url, exactly=True)
         if self.dry_run:
@@ -210,13 +182,7 @@ class Runtime:
         return self._writer.send(method, url, address, body, only_new)
 
     def select(self, endpoint: str, query: str) -> Table:
-        """Return the rows of a SELECT, streamed from disk if there are many.
-
-        Raises:
-            QueryError: If the query is wrong, has another form, or takes too long.
-            EndpointError: If the endpoint cannot be reached, or cut its result off.
-            BudgetError: If there are more rows than the run may take, or no more requests.
-        """
+        """Return the rows of a SELECT, streamed from disk if there are many."""
         result = self._query(endpoint, query, "SELECT")
         assert isinstance(result, TableResult)
         return Table(result.variables, _Rows(result))
@@ -234,11 +200,7 @@ class Runtime:
         return result.value
 
     def compose(self, request: QueryRequest) -> str:
-        """Return a query that answers a question.
-
-        Raises:
-            UsageError: If the run has no model.
-        """
+        """Return a query that answers a question."""
         if self._compose is None:
             hint = "give the run a model, or write the query itself"
             raise UsageError("the run has no model to write a query", hint=hint, code="no-model")

@@ -20,12 +20,7 @@ from reasoningbank.sparql.tokens import Edit, apply_edits, tokenize
 
 
 def parse_program(text: str) -> Any:
-    """Parse the JSON of a program.
-
-    Raises:
-        ProgramError: If it is not JSON, an object has a key twice (one would be lost), or it is
-            nested too deeply.
-    """
+    """Parse the JSON of a program."""
 
     def bad(
         what: str, where: str = "$", hint: str = "", code: str = "bad-json", **fields: str
@@ -62,11 +57,6 @@ def with_prefixes(data: Any, known: Mapping[str, str]) -> Any:
 
     Models write ``dct:title`` without its declaration. What is not a program, or nested too deeply,
     is returned as it is: `mistakes` reports it.
-
-    Examples:
-        >>> call = {"@op": "PUT", "args": {"url": "http://e/", "data": {"@id": "", "ex:p": 1}}}
-        >>> with_prefixes(call, {"ex": "http://example.org/"})["args"]["data"]["@context"]
-        {'ex': 'http://example.org/'}
     """
     try:
         return _declared(data, known)

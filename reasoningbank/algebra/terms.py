@@ -35,10 +35,6 @@ class ProgramError(QueryError):
     """A program is wrong: it is malformed, or a value in it has the wrong type.
 
     `where` is the JSON path of the place, `code` names the kind of mistake.
-
-    Examples:
-        >>> print(ProgramError("unknown operation 'GTE'", where="$.args.data", hint="use GET"))
-        $.args.data: unknown operation 'GTE'; use GET
     """
 
     default_code: ClassVar[str] = "program"

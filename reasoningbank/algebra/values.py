@@ -152,23 +152,7 @@ def names_in(rows: Iterable[Row], first: Iterable[str] = ()) -> tuple[str, ...]:
 
 
 def from_json(data: Any, path: str = "$", base: str | None = None) -> Value:
-    """Read a value without operations: a term, table, row, graph or list.
-
-    Args:
-        data: JSON data. Scalars are literals, ``null`` is nothing. An object is a term, SPARQL
-            results or a row if it has their form, and JSON-LD otherwise.
-        path: Its JSON path, for errors.
-        base: The address against which relative IRIs of JSON-LD are resolved.
-
-    Raises:
-        ProgramError: If it has none of these forms.
-
-    Examples:
-        >>> from_json({"type": "uri", "value": "http://e/a"})
-        rdflib.term.URIRef('http://e/a')
-        >>> len(from_json({"@id": "http://e/a", "http://e/p": [1, 2]}))
-        2
-    """
+    """Read a value without operations: a term, table, row, graph or list."""
     if data is None:
         return None
     if isinstance(data, str | bool | int | float):
@@ -190,10 +174,6 @@ def to_json(value: Value) -> Any:
     """Write a value as JSON.
 
     A term becomes its lexical value, a table SPARQL results, a row a binding, a graph JSON-LD.
-
-    Examples:
-        >>> to_json([Literal("x", lang="en"), {"a": URIRef("http://e/a")}, None])
-        ['x', {'a': {'type': 'uri', 'value': 'http://e/a'}}, None]
     """
     if value is None:
         return None

@@ -89,35 +89,17 @@ def moved(prefixes: Mapping[str, str], url: str) -> str:
 
 @dataclass(frozen=True)
 class Credential:
-    """The identity of a run for the servers under one address; it is never sent anywhere else.
+    """The identity of a run for the servers under one address; it is never sent anywhere else."""
 
-    Attributes:
-        base: The address that it is for, and all below.
-        user: A name for HTTP Basic, with `password`.
-        password: Its password.
-        token: A bearer token instead.
-        certificate: A client certificate in PEM, with its key unless `key` holds it.
-        key: The certificate's key in PEM.
-        authorities: Certificates in PEM of a private authority that signed the server's own,
-            in addition to the system's.
-
-    Raises:
-        UsageError: If the base is not an address, or parts of a credential are missing or exclude
-            one another.
-
-    Examples:
-        >>> Credential("https://localhost:4443/", user="ada", password="x").headers
-        {'Authorization': 'Basic YWRhOng='}
-        >>> Credential("https://localhost:4443/", token="secret")
-        Credential(base='https://localhost:4443/')
-    """
-
-    base: str
-    user: str = field(default="", repr=False)
-    password: str = field(default="", repr=False)
-    token: str = field(default="", repr=False)
+    base: str  #: The address that it is for, and all below
+    user: str = field(default="", repr=False)  #: A name for HTTP Basic, with `password`
+    password: str = field(default="", repr=False)  #: Its password
+    token: str = field(default="", repr=False)  #: A bearer token instead
+    #: A client certificate in PEM, with its key unless `key` holds it
     certificate: Path | None = field(default=None, repr=False)
-    key: Path | None = field(default=None, repr=False)
+    key: Path | None = field(default=None, repr=False)  #: The certificate's key in PEM
+    #: Certificates in PEM of a private authority that signed the server's own, in addition to the
+    #: system's
     authorities: Path | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
@@ -174,9 +156,6 @@ def credentials_from(
 
     The keys are the fields of `Credential`; paths are relative to the TOML file. ``password_env``
     and ``token_env`` name environment variables that hold the secrets.
-
-    Raises:
-        UsageError: If the file cannot be read, or a table is wrong.
     """
 
     def bad(what: str) -> UsageError:

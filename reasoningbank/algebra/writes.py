@@ -76,11 +76,6 @@ class Journal:
     """The writes of one run, in memory and, if a file is given, on disk.
 
     `program` identifies the program; only the same program can `resume` a journal.
-
-    Raises:
-        UsageError: If there is a journal and it is not to be resumed, or the other way round; or it
-            belongs to another program, or is in use.
-        RecordError: If it cannot be read or written.
     """
 
     def __init__(

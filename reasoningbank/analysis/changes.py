@@ -41,12 +41,6 @@ def changed_answers(
     """Return held-out questions that `first` answers right and `second` does not.
 
     Easier levels of generalization come first, then the order of the records.
-
-    Args:
-        records: The trials of a run.
-        first: Name of an arm, e.g. with memory.
-        second: Name of the arm to set beside it.
-        most: Most questions returned.
     """
     found: dict[str, dict[tuple[str, int], TrialRecord]] = {first: {}, second: {}}
     for record in records:

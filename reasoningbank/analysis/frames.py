@@ -212,16 +212,6 @@ def write_parquet(frames: Frames, folder: Path) -> dict[str, Path]:
 
     Every column carries its meaning (field metadata ``description``), every file the manifests.
     Files are written atomically and replace older ones.
-
-    Args:
-        frames: What `load` returned.
-        folder: Folder of the files; created if missing.
-
-    Returns:
-        The files by frame.
-
-    Raises:
-        RecordError: If a file cannot be written.
     """
     import pyarrow.parquet as pq
 

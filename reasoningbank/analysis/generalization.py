@@ -17,13 +17,7 @@ CAUSES = ("template not shown", "form wrong", "slot wrong")
 def stream_levels(
     places: Iterable[tuple[int, int, str]], golds: Mapping[str, str], known: Sequence[str] = ()
 ) -> dict[tuple[int, str], Level]:
-    """Return the level of each task of a stream relative to what the stream held before it.
-
-    Args:
-        places: Task permutation, step and task of each trial.
-        golds: Gold queries by task; tasks without one have no level.
-        known: Queries that memory held before the stream.
-    """
+    """Return the level of each task of a stream relative to what the stream held before it."""
     declared = prefixes_of(golds.values())
     found: dict[tuple[int, str], Level] = {}
     shapes: set[str] = set()
@@ -50,12 +44,7 @@ def stream_levels(
 
 
 def cause_of_failure(record: TrialRecord, patterns: Mapping[str, str]) -> str | None:
-    """Return one of `CAUSES` for a wrong i.i.d. trial with a memory; None for any other.
-
-    Args:
-        record: A trial outside learning streams.
-        patterns: The query of each memory item, by its id.
-    """
+    """Return one of `CAUSES` for a wrong i.i.d. trial with a memory; None for any other."""
     judged = (record.verdict or {}).get("status", "gold_defect") != "gold_defect"
     retrieved = record.trajectory.of("memory_retrieved")
     if record.level != "iid" or record.strict or not judged or not retrieved:

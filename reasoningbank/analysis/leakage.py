@@ -133,13 +133,7 @@ class _TaskText(NamedTuple):
 
 
 class LeakageAudit:
-    """Takes the trials of a run one at a time and reports what leaked.
-
-    Args:
-        manifest: The run's manifest. Its tasks are held out, even without trials on record.
-        memory: The run's banks and streams; without them an item's origin is what its retrieval
-            recorded.
-    """
+    """Takes the trials of a run one at a time and reports what leaked."""
 
     def __init__(
         self, manifest: Mapping[str, Any] | None = None, memory: MemoryRecords | None = None

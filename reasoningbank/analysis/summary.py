@@ -320,13 +320,7 @@ def summarise_run(
 def learning_curves(
     records: Iterable[TrialRecord], *, metric: Metric = "strict", window: int | None = None
 ) -> dict[str, LearningCurve]:
-    """Return the learning curve of each arm with trials in a stream.
-
-    Args:
-        records: The trials of a run; those outside a stream or not judged are left out.
-        metric: What is averaged.
-        window: How many of the last tasks are averaged at each step; None for all so far.
-    """
+    """Return the learning curve of each arm with trials in a stream."""
     return _curves(scores(records), metric, window)
 
 

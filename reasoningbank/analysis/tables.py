@@ -86,15 +86,7 @@ class TextTable(NamedTuple):
 def table_of(
     title: str, rows: Iterable[R], columns: Columns[R], shown: Sequence[str] = (), metric: str = ""
 ) -> TextTable:
-    """Return a table of rows by what each column shows of a row.
-
-    Args:
-        title: Its title.
-        rows: Anything.
-        columns: What each column shows.
-        shown: The columns to show; all of them by default.
-        metric: Header of the column `score`.
-    """
+    """Return a table of rows by what each column shows of a row."""
     names = tuple(shown or columns)
     made = [cells(*(columns[name](row) for name in names)) for row in rows]
     return TextTable(title, tuple(metric if n == "score" else n for n in names), made)

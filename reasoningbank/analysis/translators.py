@@ -110,10 +110,6 @@ def read_translations(sources: Sequence[Path], pack: str = "") -> list[ArmRows]:
 
     Returns:
         The rows of each arm, in the order of the sources and of their manifests.
-
-    Raises:
-        UsageError: If a run or a pack is missing.
-        RecordError: If a file is damaged.
     """
     found: list[ArmRows] = []
     for source in sources:
@@ -266,9 +262,6 @@ def translation_metrics(rows: Collection[TranslationRow]) -> dict[str, Any]:
 
     One row per task has Wilson's interval. If a task has several rows (languages, seeds), whole
     tasks are resampled, since its rows are not independent.
-
-    Args:
-        rows: At least one.
     """
     by_task: dict[str, list[float]] = defaultdict(list)
     for row in rows:
@@ -300,9 +293,6 @@ def calibration_figures(rows: Iterable[TranslationRow]) -> dict[str, Any]:
 
     Two reference scores are given: that of always predicting the share of right queries, and that
     of confidence recalibrated on the other tasks (`fit_calibration`, five folds over tasks).
-
-    Args:
-        rows: Any; those without a confidence are counted as silent.
     """
     # Takes half a second to import, which other commands need not wait for.
     import pandas as pd

@@ -87,12 +87,7 @@ def print_query(text: str, to: Console = console, language: str = "sparql") -> N
 
 
 def seconds(value: float) -> str:
-    """Return a duration for people.
-
-    Examples:
-        >>> seconds(0.25), seconds(75), seconds(float("nan"))
-        ('0.2 s', '1 min 15 s', '-')
-    """
+    """Return a duration for people."""
     if math.isnan(value):
         return "-"
     if value < 60:

@@ -51,13 +51,16 @@ def serve(
     for package in ("starlette", "sse_starlette", "uvicorn"):
         need_package(package, "serve")
     # The server and the agents are slow to load, and no other command needs all of them.
+    from reasoningbank.agents import make_agent
     from reasoningbank.web import PageSettings, serve_page
-    from reasoningbank.web.answers import Asked, check_agent
+    from reasoningbank.web.answers import Asked
     from reasoningbank.web.guard import is_loopback
 
     load_pack(pack)
     parse_name(lm)
-    check_agent(agent)
+    if make_agent(agent).sees_gold:
+        what = f"{agent} answers only tasks that have a gold query"
+        raise UsageError(what, where="--agent", hint="choose rag, rlm or react", code="needs-gold")
     if url and not url.startswith(("http://", "https://")):
         raise UsageError("not an address", where="--url", hint="give one of http or https")
     default = Asked(pack=pack, url=url or "", agent=agent, lm=lm)

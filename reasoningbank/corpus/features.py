@@ -59,21 +59,13 @@ _FEATURE_OF_WORD = {name.upper(): name for name in FEATURES} | dict.fromkeys(
 
 @dataclass(frozen=True)
 class QueryFeatures:
-    """What a query is made of.
+    """What a query is made of."""
 
-    Attributes:
-        patterns: Triple patterns, a path counted as its steps.
-        features: The names in `FEATURES` that occur, in that order.
-        score: Weighted sum of patterns and features, at least 0.
-        parsed: False if the query was described from its keywords.
-        query: The query.
-    """
-
-    patterns: int
-    features: tuple[str, ...]
-    score: float
-    parsed: bool = True
-    query: str = field(default="", repr=False)
+    patterns: int  #: Triple patterns, a path counted as its steps
+    features: tuple[str, ...]  #: The names in `FEATURES` that occur, in that order
+    score: float  #: Weighted sum of patterns and features, at least 0
+    parsed: bool = True  #: False if the query was described from its keywords
+    query: str = field(default="", repr=False)  #: The query
 
     @property
     def complexity(self) -> Complexity:
@@ -90,18 +82,7 @@ class QueryFeatures:
 
 @lru_cache(maxsize=8192)
 def query_features(query: str) -> QueryFeatures:
-    """Return the features of a query; empty text has none.
-
-    Args:
-        query: SPARQL text with its prefixes.
-
-    Examples:
-        >>> f = query_features("SELECT ?p WHERE { ?p a/<http://e/sub>* <http://e/T> }")
-        >>> f.patterns, f.features, f.complexity
-        (2, ('path', 'recursion'), 'simple')
-        >>> query_features("SELECT ?p WHERE { ?p").parsed
-        False
-    """
+    """Return the features of a query; empty text has none."""
     if not query.strip():
         return QueryFeatures(0, (), 0.0)
     try:
@@ -289,20 +270,12 @@ def triple_patterns(query: str) -> list[TriplePattern]:
     """Return the triple patterns of a query's WHERE clause, in written order.
 
     Those of subqueries, EXISTS and SERVICE are included, those of a CONSTRUCT template are not.
-
-    Raises:
-        QueryError: If the query is not SPARQL, or has a collection in a pattern.
     """
     return read_query(query).triple_patterns()
 
 
 def without_pattern(query: str, index: int) -> str:
-    """Return the query without the pattern at `index` of its `triple_patterns`.
-
-    Examples:
-        >>> without_pattern("ASK { ?p a up:Protein ; up:mass 3 . FILTER(?p != 4) }", 0)
-        'ASK { ?p up:mass 3 . FILTER(?p != 4) }'
-    """
+    """Return the query without the pattern at `index` of its `triple_patterns`."""
     left = index
     for clause in read_query(query).statements():
         if 0 <= left < len(clause.patterns):

@@ -41,16 +41,6 @@ def levels(
 
     Returns:
         Task id → level.
-
-    Examples:
-        >>> seen = "SELECT ?d { <http://e/p1> <http://e/disease> ?d }"
-        >>> asked = {
-        ...     "same": seen.replace("p1", "p2"),
-        ...     "turned": "SELECT ?p { ?p <http://e/disease> <http://e/d1> }",
-        ...     "new": "SELECT ?t { <http://e/p1> <http://e/taxon> ?t }",
-        ... }
-        >>> levels([Task(i, "?", q, "http://e/") for i, q in asked.items()], [seen])
-        {'same': 'iid', 'turned': 'compositional', 'new': 'zero-shot'}
     """
     declared = tuple(sorted(prefixes.items()))
     known = [one if isinstance(one, str) else one.expected_sparql for one in training]
@@ -88,16 +78,7 @@ def schema_items(query: str, prefixes: Prefixes = ()) -> frozenset[str]:
 def near_duplicates(
     tasks: Sequence[Task], training: Sequence[Task], threshold: float = 0.8
 ) -> list[tuple[str, str, float]]:
-    """Find tasks whose question nearly repeats a training question.
-
-    Args:
-        tasks: The tasks of an evaluation split.
-        training: The tasks of the training split.
-        threshold: Least Jaccard similarity of the questions' pairs of words, 0 to 1.
-
-    Returns:
-        Task id, training task id and similarity, the most similar first.
-    """
+    """Find tasks whose question nearly repeats a training question."""
     shown = [(task.id, _pairs(task.query)) for task in training]
     found = []
     for task in tasks:

@@ -73,85 +73,52 @@ _BASE = r"^https?://[a-z0-9.-]+(:[0-9]+)?/([A-Za-z0-9_.~%!$&'()*+,;=@-]+/)*$"
 
 @dataclass(frozen=True)
 class DocumentSpace:
-    """The documents that programs of a pack read and write.
-
-    Attributes:
-        base: Prefix of the addresses of writable documents.
-        initial: What documents hold at the start, as TriG with a document's address as its graph's
-            name; None if they start empty.
-        resources: Prefix of the addresses of resources that answer GET with the statements that
-            the pack's data make about them; empty without such resources.
-    """
+    """The documents that programs of a pack read and write."""
 
     __pydantic_config__: ClassVar[ConfigDict] = _FORBID
 
-    base: Annotated[str, Field(pattern=_BASE)]
+    base: Annotated[str, Field(pattern=_BASE)]  #: Prefix of the addresses of writable documents
+    #: What documents hold at the start, as TriG with a document's address as its graph's name; None
+    #: if they start empty
     initial: _OptionalPath = None
+    #: Prefix of the addresses of resources that answer GET with the statements that the pack's data
+    #: make about them; empty without such resources
     resources: Annotated[str, Field(pattern=r"^(https?://[^/?#]+/[^?#]*)?$")] = ""
 
 
 @dataclass(frozen=True)
 class Pack:
-    """What a pack's ``pack.toml`` says; paths are absolute.
-
-    Attributes:
-        key: The name it is loaded by: the folder's.
-        root: The folder.
-        examples: The folder with the SHACL examples.
-        endpoint: The public address of the endpoint; ``''`` in a bare folder.
-        name: The endpoint's name for people, e.g. ``UniProt``.
-        authority: Who is responsible for the endpoint.
-        title: One line.
-        description: A paragraph.
-        licence: The licence of the pack's data.
-        prefixes: Prefix → namespace.
-        label_properties: IRIs of the label properties.
-        data: The files of the embedded sample.
-        schema: Classes and properties, as Turtle.
-        void: Service description and statistics, as Turtle.
-        void_graph: The named graph that the service description is loaded into.
-        hints: The folder with patterns, constraints and guides.
-        languages: The languages of the questions.
-        union_default_graph: Whether the default graph is the union of the named ones.
-        federated: The endpoints that the examples federate with.
-        sources: The source of each kind of fact.
-        test: The folder with a separate test set.
-        instances: The folder with the instances of the pack's templates.
-        documents: The documents that its tasks write; None if no task does.
-    """
+    """What a pack's ``pack.toml`` says; paths are absolute."""
 
     __pydantic_config__: ClassVar[ConfigDict] = _FORBID
 
-    key: str
-    root: Path
-    examples: _PackPath
-    endpoint: str = ""
-    name: str = ""
-    authority: str = ""
-    title: str = ""
-    description: str = ""
-    licence: str = ""
-    prefixes: Mapping[str, str] = field(default_factory=dict)
-    label_properties: tuple[str, ...] = ()
-    data: tuple[_PackPath, ...] = ()
-    schema: _OptionalPath = None
-    void: _OptionalPath = None
-    void_graph: str = ""
-    hints: _OptionalPath = None
-    languages: tuple[str, ...] = ("en",)
-    union_default_graph: bool = True
-    federated: tuple[FederatedEndpoint, ...] = ()
-    sources: tuple[Mapping[str, Any], ...] = ()
-    test: _OptionalPath = None
-    instances: _OptionalPath = None
+    key: str  #: The name it is loaded by: the folder's
+    root: Path  #: The folder
+    examples: _PackPath  #: The folder with the SHACL examples
+    endpoint: str = ""  #: The public address of the endpoint; ``''`` in a bare folder
+    name: str = ""  #: The endpoint's name for people, e.g. ``UniProt``.
+    authority: str = ""  #: Who is responsible for the endpoint
+    title: str = ""  #: One line
+    description: str = ""  #: A paragraph
+    licence: str = ""  #: The licence of the pack's data
+    prefixes: Mapping[str, str] = field(default_factory=dict)  #: Prefix → namespace
+    label_properties: tuple[str, ...] = ()  #: IRIs of the label properties
+    data: tuple[_PackPath, ...] = ()  #: The files of the embedded sample
+    schema: _OptionalPath = None  #: Classes and properties, as Turtle
+    void: _OptionalPath = None  #: Service description and statistics, as Turtle
+    void_graph: str = ""  #: The named graph that the service description is loaded into
+    hints: _OptionalPath = None  #: The folder with patterns, constraints and guides
+    languages: tuple[str, ...] = ("en",)  #: The languages of the questions
+    union_default_graph: bool = True  #: Whether the default graph is the union of the named ones
+    federated: tuple[FederatedEndpoint, ...] = ()  #: The endpoints that the examples federate with
+    sources: tuple[Mapping[str, Any], ...] = ()  #: The source of each kind of fact
+    test: _OptionalPath = None  #: The folder with a separate test set
+    instances: _OptionalPath = None  #: The folder with the instances of the pack's templates
+    #: The documents that its tasks write; None if no task does
     documents: DocumentSpace | None = None
 
     def with_set(self, name: ExampleSet) -> Pack:
-        """Return the pack with its test set or its template instances as its examples.
-
-        Raises:
-            UsageError: If the pack has none.
-        """
+        """Return the pack with its test set or its template instances as its examples."""
         folder: Path | None = getattr(self, name)
         if folder is None:
             raise UsageError(
@@ -209,15 +176,7 @@ def endpoint_config(
     federated: Sequence[EndpointConfig] = (),
     aliases: Mapping[str, str] | None = None,
 ) -> EndpointConfig:
-    """Return how to reach a pack's endpoint, at `query_url` if given.
-
-    Args:
-        federated: Configurations of the endpoints it federates with.
-        aliases: Public address → real one, for SERVICE; by default the endpoint's own.
-
-    Raises:
-        UsageError: If the pack names no endpoint.
-    """
+    """Return how to reach a pack's endpoint, at `query_url` if given."""
     if not pack.endpoint:
         raise UsageError(
             "the pack names no endpoint",

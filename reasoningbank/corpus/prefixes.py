@@ -20,12 +20,7 @@ def declared_prefixes(query: str) -> dict[str, str]:
 
 
 def corpus_prefixes(queries: Iterable[str]) -> dict[str, str]:
-    """Return the prefixes that queries declare; of two namespaces the more frequent one.
-
-    Examples:
-        >>> corpus_prefixes(["PREFIX a: <http://a/> ASK {}", "ASK {}"])
-        {'a': 'http://a/'}
-    """
+    """Return the prefixes that queries declare; of two namespaces the more frequent one."""
     found: dict[str, Counter[str]] = defaultdict(Counter)
     for query in queries:
         for name, namespace in declared_prefixes(query).items():
@@ -42,13 +37,7 @@ class Completed(NamedTuple):
 
 
 def complete_prefixes(query: str, known: Mapping[str, str]) -> Completed:
-    """Declare the known prefixes that a query uses and does not declare.
-
-    Examples:
-        >>> print(complete_prefixes("ASK { ?p a up:Protein ; x:y 1 }", {"up": "http://u/"}).text)
-        PREFIX up: <http://u/>
-        ASK { ?p a up:Protein ; x:y 1 }
-    """
+    """Declare the known prefixes that a query uses and does not declare."""
     tokens = tokenize(query)
     declared = declared_prefixes(query)
     used = dict.fromkeys(

@@ -7,7 +7,6 @@ queries, and nothing of hidden tasks.
 
 from __future__ import annotations
 
-import ipaddress
 import json
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable
@@ -51,8 +50,6 @@ _GENERIC = frozenset(
         "fuseki", "ds", "sib", "lod", "linked-data", "kb", "public", "store", "beta", "default",
     )
 )  # fmt: skip
-#: Second-level domains of registrars: the name comes before both levels.
-_SECOND_LEVEL = frozenset(["ac", "co", "com", "edu", "go", "gov", "ne", "net", "or", "org"])
 
 
 @dataclass(frozen=True)
@@ -65,47 +62,31 @@ class UsedGraph:
 
 @dataclass(frozen=True)
 class RegistryEndpoint:
-    """One endpoint, as the pack and the examples know it.
+    """One endpoint, as the pack and the examples know it."""
 
-    Attributes:
-        url: The canonical spelling: the pack's, else the most frequent.
-        name: Its name for people; unique in its registry.
-        authority: Who runs it.
-        spellings: Every spelling that occurs, `url` first.
-        tasks: Examples that reach it: `as_target`, `by_service`, or `declared` as federated.
-        prefixes: Prefix and namespace used in its parts of queries, the most used first.
-        graphs: Graphs named in its parts of queries, the most used first.
-        questions: Up to three questions of those examples.
-    """
-
-    url: str
-    name: str
-    authority: str
-    spellings: tuple[str, ...]
-    tasks: int = 0
+    url: str  #: The canonical spelling: the pack's, else the most frequent
+    name: str  #: Its name for people; unique in its registry
+    authority: str  #: Who runs it
+    spellings: tuple[str, ...]  #: Every spelling that occurs, `url` first
+    tasks: int = 0  #: Examples that reach it: `as_target`, `by_service`, or `declared` as federated
     as_target: int = 0
     by_service: int = 0
     declared: int = 0
+    #: Prefix and namespace used in its parts of queries, the most used first
     prefixes: tuple[tuple[str, str], ...] = ()
-    graphs: tuple[UsedGraph, ...] = ()
-    questions: tuple[str, ...] = ()
+    graphs: tuple[UsedGraph, ...] = ()  #: Graphs named in its parts of queries, the most used first
+    questions: tuple[str, ...] = ()  #: Up to three questions of those examples
 
 
 @dataclass(frozen=True)
 class Registry:
-    """The endpoints of a corpus, the most used first.
+    """The endpoints of a corpus, the most used first."""
 
-    Attributes:
-        source: The corpus, e.g. ``ontology/uniprot``.
-        endpoints: What it reaches.
-        tasks: Examples that were read.
-        unread: Of these, examples whose queries could not be parsed; only their targets and
-            ``spex:federatesWith`` are counted.
-    """
-
-    source: str
-    endpoints: tuple[RegistryEndpoint, ...]
-    tasks: int
+    source: str  #: The corpus, e.g. ``ontology/uniprot``.
+    endpoints: tuple[RegistryEndpoint, ...]  #: What it reaches
+    tasks: int  #: Examples that were read
+    #: Of these, examples whose queries could not be parsed; only their targets and
+    #: ``spex:federatesWith`` are counted
     unread: int = 0
 
     def at(self, url: str) -> RegistryEndpoint | None:
@@ -133,17 +114,7 @@ class _Counted:
 
 
 def read_registry(pack: Pack, hidden: Collection[str] = ()) -> Registry:
-    """Read what the examples of a pack reach.
-
-    Args:
-        pack: The pack.
-        hidden: Ids of tasks of which nothing may be shown, e.g. those of the evaluation split.
-
-    Examples:
-        >>> registry = read_registry(load_pack("uniprot"))
-        >>> registry.source, registry.endpoints[0].name
-        ('ontology/uniprot', 'UniProt')
-    """
+    """Read what the examples of a pack reach."""
     unseen = frozenset(hidden)
     uses = [use for use in _uses(pack) if use.task.id not in unseen]
     found: dict[str, _Counted] = defaultdict(_Counted)
@@ -269,7 +240,7 @@ def identity_of(url: str) -> Identity:
     host = (parts.hostname or "").removeprefix("www.").rstrip(".")
     known = _BY_HOST.get(host)
     if known is None:
-        return _derived(host or url)
+        return Identity(host or url, host or url)
     dataset = dataset_of(url)
     if known.name.startswith(f"{dataset.upper()} ") or not dataset:
         return known._replace(name=known.name.removesuffix(" *"))
@@ -281,16 +252,3 @@ def dataset_of(url: str) -> str:
     parts = [part for part in urlsplit(url).path.split("/") if part]
     telling = [part for part in parts if part.lower() not in _GENERIC]
     return telling[-1] if telling else ""
-
-
-def _derived(host: str) -> Identity:
-    try:
-        return Identity(str(ipaddress.ip_address(host)), host)
-    except ValueError:
-        labels = host.split(".")
-    suffix = 2 if len(labels) > 2 and labels[-2] in _SECOND_LEVEL and len(labels[-1]) == 2 else 1
-    rest = labels[:-suffix] or labels
-    telling = [label for label in rest if label not in _GENERIC]
-    name = (telling or rest)[-1]
-    authority = ".".join(labels[-suffix - 1 :])
-    return Identity(name if "-" in name else name.capitalize(), authority)

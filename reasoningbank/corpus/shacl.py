@@ -29,17 +29,11 @@ from reasoningbank.findings import Finding
 
 @dataclass(frozen=True)
 class Corpus:
-    """The tasks of a folder of examples, and what was odd about it.
+    """The tasks of a folder of examples, and what was odd about it."""
 
-    Attributes:
-        name: The pack's name, or the folder's.
-        tasks: Sorted by source file, then by order in the file.
-        findings: Sorted by file (`where`) and code.
-    """
-
-    name: str
-    tasks: tuple[LoadedTask, ...]
-    findings: tuple[Finding, ...]
+    name: str  #: The pack's name, or the folder's
+    tasks: tuple[LoadedTask, ...]  #: Sorted by source file, then by order in the file
+    findings: tuple[Finding, ...]  #: Sorted by file (`where`) and code
 
     @property
     def groups(self) -> dict[str, list[Task]]:

@@ -40,13 +40,7 @@ class Split:
 
 
 def groups_of(tasks: Iterable[Task]) -> dict[str, list[Task]]:
-    """Return the tasks by group; a task without a group forms its own.
-
-    Examples:
-        >>> a, b = (Task(i, "?", "ASK {}", "http://e/", group="g") for i in "ab")
-        >>> {name: [t.id for t in found] for name, found in groups_of([a, b]).items()}
-        {'g': ['a', 'b']}
-    """
+    """Return the tasks by group; a task without a group forms its own."""
     found: dict[str, list[Task]] = defaultdict(list)
     for task in tasks:
         found[task.group or f"task-{task.id}"].append(task)

@@ -20,48 +20,29 @@ QueryForm = Literal["SELECT", "ASK", "CONSTRUCT", "DESCRIBE", "UPDATE"]
 
 @dataclass(frozen=True)
 class Task:
-    """One question of a corpus.
+    """One question of a corpus."""
 
-    Attributes:
-        id: Unique across the corpus, e.g. ``'121_proteins_and_diseases'``.
-        query: The question in natural language.
-        expected_sparql: The gold query, prefixes included; ``''`` in a blind task.
-        endpoint: The public address of the endpoint the gold is written for.
-        keywords: Free keywords of the example.
-        complexity: How hard the gold is, by its features and not by its length.
-        form: The query form of the gold.
-        resource: The IRI of the example itself.
-        federates_with: Addresses that the gold reaches with SERVICE.
-        features: What makes the gold hard, e.g. ``('path', 'optional', 'aggregate')``.
-        source_file: The file the example was read from, relative to the corpus.
-        corpus: The name of the pack or folder.
-        group: Splits and leakage filters keep the tasks of a group together.
-        bag: Whether duplicate rows count when results are compared.
-        ordered: Whether the question asks for an order.
-        language: Language tag of the question.
-        template: The template that the task is an instance of.
-        split: The split that the corpus declares for the task; empty if it declares none.
-        level: ``iid``, ``compositional`` or ``zero-shot`` relative to the training tasks of a run.
-    """
-
-    id: str
-    query: str
-    expected_sparql: str
-    endpoint: str
-    keywords: tuple[str, ...] = ()
+    id: str  #: Unique across the corpus, e.g. ``'121_proteins_and_diseases'``.
+    query: str  #: The question in natural language
+    expected_sparql: str  #: The gold query, prefixes included; ``''`` in a blind task
+    endpoint: str  #: The public address of the endpoint the gold is written for
+    keywords: tuple[str, ...] = ()  #: Free keywords of the example
+    #: How hard the gold is, by its features and not by its length
     complexity: Complexity = "simple"
-    form: QueryForm = "SELECT"
-    resource: str = ""
-    federates_with: tuple[str, ...] = ()
+    form: QueryForm = "SELECT"  #: The query form of the gold
+    resource: str = ""  #: The IRI of the example itself
+    federates_with: tuple[str, ...] = ()  #: Addresses that the gold reaches with SERVICE
+    #: What makes the gold hard, e.g. ``('path', 'optional', 'aggregate')``.
     features: tuple[str, ...] = ()
-    source_file: str = ""
-    corpus: str = ""
-    group: str = ""
-    bag: bool = False
-    ordered: bool = False
-    language: str = field(default="en")
-    template: str = ""
-    split: str = ""
+    source_file: str = ""  #: The file the example was read from, relative to the corpus
+    corpus: str = ""  #: The name of the pack or folder
+    group: str = ""  #: Splits and leakage filters keep the tasks of a group together
+    bag: bool = False  #: Whether duplicate rows count when results are compared
+    ordered: bool = False  #: Whether the question asks for an order
+    language: str = field(default="en")  #: Language tag of the question
+    template: str = ""  #: The template that the task is an instance of
+    split: str = ""  #: The split that the corpus declares for the task; empty if it declares none
+    #: ``iid``, ``compositional`` or ``zero-shot`` relative to the training tasks of a run
     level: str = ""
 
     def blind(self) -> Task:
@@ -171,9 +152,6 @@ def find_task(tasks: Iterable[Task], task_id: str, where: str = "tasks") -> Task
         tasks: The tasks of a corpus.
         task_id: The complete id; for a part of one the error suggests complete ids.
         where: What an error names as its place.
-
-    Raises:
-        UsageError: If there is no such task.
     """
     by_id = {task.id: task for task in tasks}
     if task_id in by_id:

@@ -50,18 +50,15 @@ _Phrasings = Annotated[tuple[str, ...], Field(min_length=4)]
 
 
 class TemplateSlot(BaseModel):
-    """What may stand in a place of a template: values with their surface forms.
-
-    Attributes:
-        query: A SELECT query of ``?value`` and ``?text``, a row for each surface form. A text with
-            a language tag is for questions in that language, one without is for all.
-        values: A fixed table instead: a term as written in a query, and its surface forms by
-            language, ``""`` for all.
-    """
+    """What may stand in a place of a template: values with their surface forms."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
+    #: A SELECT query of ``?value`` and ``?text``, a row for each surface form. A text with a
+    #: language tag is for questions in that language, one without is for all.
     query: str = ""
+    #: A fixed table instead: a term as written in a query, and its surface forms by language,
+    #: ``""`` for all
     values: Mapping[str, Mapping[str, tuple[str, ...]]] = {}
 
     @model_validator(mode="after")
@@ -72,33 +69,24 @@ class TemplateSlot(BaseModel):
 
 
 class QuestionTemplate(BaseModel):
-    """A gold query with slots and phrasings of its question.
-
-    Attributes:
-        id: Unique in the pack.
-        split: ``train`` spreads the instances over all splits; ``dev`` and ``test`` keep them all.
-        query: The gold, with ``<<name>>`` in place of values.
-        phrasings: Language → at least four questions, each with every place of the query.
-        slots: Place → name of its slot; a place that is not named here has its own slot's name.
-        draw: A SELECT query of joint values for the places, for slots that depend on each other.
-        keywords: Keywords of the examples.
-        rows: Fewest and most rows of an answer.
-        bag: Whether duplicate rows count.
-        ordered: Whether the question asks for an order.
-    """
+    """A gold query with slots and phrasings of its question."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    id: Annotated[str, Field(pattern=r"^[a-z0-9_]+$")]
+    id: Annotated[str, Field(pattern=r"^[a-z0-9_]+$")]  #: Unique in the pack
+    #: ``train`` spreads the instances over all splits; ``dev`` and ``test`` keep them all
     split: SplitName = "train"
-    query: str
+    query: str  #: The gold, with ``<<name>>`` in place of values
+    #: Language → at least four questions, each with every place of the query
     phrasings: Mapping[str, _Phrasings]
+    #: Place → name of its slot; a place that is not named here has its own slot's name
     slots: Mapping[str, str] = {}
+    #: A SELECT query of joint values for the places, for slots that depend on each other
     draw: str = ""
-    keywords: tuple[str, ...] = ()
-    rows: tuple[int, int] = (1, 200)
-    bag: bool = False
-    ordered: bool = False
+    keywords: tuple[str, ...] = ()  #: Keywords of the examples
+    rows: tuple[int, int] = (1, 200)  #: Fewest and most rows of an answer
+    bag: bool = False  #: Whether duplicate rows count
+    ordered: bool = False  #: Whether the question asks for an order
 
     @model_validator(mode="after")
     def _mentions_all(self) -> QuestionTemplate:
@@ -137,11 +125,7 @@ def _invalid(error: ValidationError) -> str:
 
 
 def read_templates(pack: Pack) -> tuple[dict[str, TemplateSlot], list[QuestionTemplate]]:
-    """Read the slots and templates of a pack.
-
-    Raises:
-        UsageError: If a file cannot be read, or a template has no slot for a place.
-    """
+    """Read the slots and templates of a pack."""
     slots: dict[str, TemplateSlot] = {}
     templates: list[QuestionTemplate] = []
     for file in sorted((pack.root / "templates").glob("*.toml")):
@@ -181,10 +165,6 @@ def instantiate(
     Returns:
         The instances, by template, and a ``few-instances`` finding for each template whose data
         give fewer than `number`.
-
-    Raises:
-        UsageError: If the pack has no templates, or one is broken.
-        QueryError: If a gold or a slot's query is.
     """
     slots, templates = read_templates(pack)
     if not templates:

@@ -108,10 +108,6 @@ def validate(
 
     Returns:
         The findings of `load_corpus` and those of the checks, sorted by file and code.
-
-    Raises:
-        UsageError: If there is no such pack or folder, or its schema cannot be read.
-        SetupError: If the file of SHACL shapes is missing.
     """
     pack = path if isinstance(path, Pack) else load_pack(path)
     corpus = load_corpus(pack, language=language)

@@ -10,11 +10,14 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+import dspy
+
 from reasoningbank.agents import UNJUDGED, Attempt, make_agent
+from reasoningbank.agents.program import AgentProgram, program_of
 from reasoningbank.corpus import Pack, Task, load_pack, load_shacl_tasks
 from reasoningbank.errors import ModelError, ToolError, UsageError
 from reasoningbank.experiment.config import Arm, Experiment
-from reasoningbank.experiment.context import NOTHING, RunContext, open_context
+from reasoningbank.experiment.context import NOTHING, Recall, RunContext, open_context
 from reasoningbank.experiment.memory_sources import opened
 from reasoningbank.experiment.plan import hidden_tasks
 from reasoningbank.experiment.recall import recalled
@@ -33,21 +36,13 @@ NO_OPTIONS: Mapping[str, Any] = MappingProxyType({})
 
 @dataclass(frozen=True)
 class AskResult:
-    """The answer to one question.
+    """The answer to one question."""
 
-    Attributes:
-        sparql: The query, or None if the agent wrote none.
-        rows: Its first 20 rows, terms as agents see them.
-        note: What to know about the rows, e.g. that the query does not run.
-        attempt: Status, usage and trajectory.
-        memory: Ids of the memory items that were shown.
-    """
-
-    sparql: str | None
-    rows: Sequence[dict[str, Any]]
-    note: str
-    attempt: Attempt
-    memory: tuple[str, ...] = ()
+    sparql: str | None  #: The query, or None if the agent wrote none
+    rows: Sequence[dict[str, Any]]  #: Its first 20 rows, terms as agents see them
+    note: str  #: What to know about the rows, e.g. that the query does not run.
+    attempt: Attempt  #: Status, usage and trajectory
+    memory: tuple[str, ...] = ()  #: Ids of the memory items that were shown
 
 
 @dataclass(frozen=True)
@@ -74,18 +69,34 @@ class Solver:
         """
         if not question.strip():
             raise UsageError("the question is empty", code="empty-question")
-        language = self.language or asked_language(question, self.pack)
-        task = Task("ask", question, "", self.pack.endpoint, language=language)
-        recall = NOTHING
+        task, recall = self._task(question), NOTHING
         if self.bank is not None:
             recall = recalled(self.context, self.pack, self.corpus, self.arm, task, self.bank)
-        experiment = Experiment(name="ask", pack=str(self.pack.root), arms=(self.arm,))
-        attempt = attempt_task(self.context, experiment, self.arm, task, recall=recall, watch=watch)
-        if attempt.status in UNJUDGED:
-            raise ModelError(attempt.error)
+        attempt = self._attempt(task, recall, watch=watch)
         shown = tuple(str(one["id"]) for one in (recall.event or {}).get("items", ()))
         rows, note = self.rows(attempt.sparql)
         return AskResult(attempt.sparql, rows, note, attempt, shown)
+
+    def program(self) -> AgentProgram:
+        """Return the agent as a `dspy.Module`: `question` in, `sparql` out; without memory."""
+
+        def answer(question: str, adopt: Callable[[Any], None]) -> str | None:
+            lm = None if self.arm.lm in self.context.models else dspy.settings.lm
+            return self._attempt(self._task(question), Recall(adopt=adopt), lm=lm).sparql
+
+        agent = make_agent(self.arm.agent, **self.arm.options)
+        return program_of(answer) if getattr(agent, "compiles", False) else AgentProgram({}, answer)
+
+    def _task(self, question: str) -> Task:
+        language = self.language or asked_language(question, self.pack)
+        return Task("ask", question, "", self.pack.endpoint, language=language)
+
+    def _attempt(self, task: Task, recall: Recall, **given: Any) -> Attempt:
+        experiment = Experiment(name="ask", pack=str(self.pack.root), arms=(self.arm,))
+        attempt = attempt_task(self.context, experiment, self.arm, task, recall=recall, **given)
+        if attempt.status in UNJUDGED:
+            raise ModelError(attempt.error)
+        return attempt
 
     def rows(self, sparql: str | None) -> tuple[Sequence[dict[str, Any]], str]:
         """Return the first rows of a query, and what to know about them."""
@@ -104,7 +115,7 @@ def open_solver(
     agent: str = "rlm",
     *,
     pack: str = "uniprot",
-    lm: str = "local",
+    lm: str | None = "local",
     url: str | None = None,
     memory: Path | None = None,
     snapshot: str = "",
@@ -118,7 +129,8 @@ def open_solver(
     Args:
         agent: ``rlm``, ``react``, ``direct``, ``rag``, ``graph`` or ``algebra``.
         pack: A pack's name or folder.
-        lm: ``local``, or a LiteLLM name.
+        lm: ``local``, or a LiteLLM name; None for the model that DSPy is configured with, which
+            only `Solver.program` can use.
         url: A running endpoint to query instead of the pack's own.
         memory: A bank, a file of items, or a run, whose items are retrieved for each question.
         snapshot: Which snapshot of a run.
@@ -140,20 +152,37 @@ def open_solver(
     loaded = load_pack(pack)
     source = {"source": "bank", "bank": str(memory)} if memory else {"source": "none"}
     arm = Arm.model_validate(
-        {"name": "ask", "agent": agent, "lm": lm, "memory": source, "options": dict(options)}
+        {"name": "ask", "agent": agent, "lm": lm or "", "memory": source, "options": dict(options)}
     )
     corpus = load_shacl_tasks(pack)
     with contextlib.ExitStack() as stack:
         bank = stack.enter_context(opened(memory, snapshot)) if memory else None
         on_notice(f"opening {loaded.name} and {lm} …")
         scratch = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        model = stack.enter_context(open_lm(lm))
+        models = {lm: stack.enter_context(open_lm(lm))} if lm else {}
         settings = EndpointSettings(url=url) if url else None
         hidden = frozenset() if every_example else hidden_tasks(corpus, ())
         context = stack.enter_context(
-            open_context(loaded, scratch, endpoint=settings, models={lm: model}, hidden=hidden)
+            open_context(loaded, scratch, endpoint=settings, models=models, hidden=hidden)
         )
         yield Solver(context, loaded, arm, corpus, bank, language)
+
+
+@contextlib.contextmanager
+def open_program(
+    agent: str = "rlm", *, pack: str = "uniprot", lm: str | None = None, **options: Any
+) -> Iterator[AgentProgram]:
+    """Open an agent as a `dspy.Module` for the length of a block: `question` in, `sparql` out.
+
+    The model is the one that DSPy is configured with unless `lm` names one, which is then asked as
+    in an experiment; `open_solver` says what the other arguments mean.
+
+    Examples:
+        >>> with open_program("react", pack="uniprot") as program:  # doctest: +SKIP
+        ...     print(program(question="Which taxa are mammals?").sparql)
+    """
+    with open_solver(agent, pack=pack, lm=lm, **options) as solver:
+        yield solver.program()
 
 
 def ask(

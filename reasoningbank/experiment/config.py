@@ -50,16 +50,16 @@ class Arm(Strict):
 
     Attributes:
         name: Name in records and tables.
-        agent: Name of an agent.
+        agent: Name of an agent, or the import path of a `dspy.Module`: `package.module:Name`.
         options: Options of the agent, e.g. `{ adapt = false }` for `rag`.
         lm: Name of a model: `local`, `local:/path.gguf`, or a LiteLLM name.
         fast_lm: Name of a model for the extract step, and for the graph's fast tier; `lm` if empty.
         temperature: Sampling temperature.
         max_tokens: Most tokens of one reply.
         judge_lm: Name of a model that judges each attempt without the gold, besides the execution
-            judge; empty for none.
-        tools: Names of the agent's tools, or ``all``; `DEFAULT_TOOLS` of `reasoningbank.tools` if
-            None.
+            judge; or the import path of a function that judges; empty for none.
+        tools: Names or import paths of the agent's tools, or ``all``; `DEFAULT_TOOLS` of
+            `reasoningbank.tools` if None.
         memory: Where its memory comes from; a word alone is the source.
         sampling: Several attempts per task; None for one.
         layers: Layers in its context: L0 sense card, L1 schema card, L3 guide. L2, retrieved

@@ -47,6 +47,8 @@ class Recall:
     demonstrations: tuple[Demonstration, ...] = ()
     examples: tuple[FewShotExample, ...] = ()
     question: str = ""
+    #: Gives the agent's DSPy module what an optimizer compiled.
+    adopt: Callable[[Any], None] | None = None
     tools: Callable[[Recorder], Mapping[str, Callable[..., Any]]] | None = None
     event: Mapping[str, Any] | None = None
     seconds: float = 0.0

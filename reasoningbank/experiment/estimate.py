@@ -20,6 +20,7 @@ from reasoningbank.errors import RecordError, UsageError
 from reasoningbank.experiment.config import Arm, Experiment, parse_experiment, seeds_of
 from reasoningbank.experiment.plan import Job
 from reasoningbank.experiment.records import RunFolder, TrialKey, TrialRecord
+from reasoningbank.imports import is_import_path
 from reasoningbank.lm import parse_name, price_of
 from reasoningbank.trajectory import Usage
 
@@ -115,7 +116,7 @@ def estimate_run(
     for name, number in Counter(job.arm.name for job in planned).items():
         arm = experiment.arms_by_name[name]
         arms.append(_estimate_arm(experiment, arm, folder, (number, left[name]), runs))
-        if arm.judge_lm:
+        if arm.judge_lm and not is_import_path(arm.judge_lm):
             arms.append(_estimate_judge(experiment, arm, (number, left[name]), runs))
     total = {name: _combined(math.fsum, [arm.amounts for arm in arms], name) for name in AMOUNTS}
     polite = None
@@ -161,7 +162,7 @@ def _estimate_arm(
     runs: Sequence[_PastRun],
 ) -> ArmEstimate:
     """Return what an arm will take, by the trials of the most similar arm that has some."""
-    uses_lm = make_agent(arm.agent).uses_lm
+    uses_lm = make_agent(arm.agent, **arm.options).uses_lm
     pack = experiment.pack
     ranks: tuple[MatchLevel, ...] = ("own", "same", "similar", "model")
 

@@ -8,7 +8,6 @@ import hashlib
 import platform
 import subprocess
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import UTC, datetime
 from importlib import metadata
 from itertools import pairwise
 from pathlib import Path
@@ -22,6 +21,7 @@ from reasoningbank.experiment.context import hash_files
 from reasoningbank.experiment.plan import find_bank, named_bank
 from reasoningbank.experiment.records import RunFolder, TrialKey, TrialRecord
 from reasoningbank.experiment.settings import BankMemory
+from reasoningbank.experiment.state import now
 
 _PACKAGES = ("reasoningbank", "dspy", "litellm", "oxigraph", "pyoxigraph", "rdflib", "xllamacpp")
 
@@ -58,7 +58,7 @@ def build_manifest(
         "code": code_version(),
         "versions": {name: _version(name) for name in _PACKAGES},
         "machine": {"python": platform.python_version(), "system": platform.system()},
-        "created": _now(),
+        "created": now(),
     }
 
 
@@ -84,7 +84,8 @@ def open_run(
     models = dict(was.pop("models", None) or {})
     for name, fingerprint in now.pop("models").items():
         known = models.setdefault(name, fingerprint)
-        if known != fingerprint:
+        # Threads decide how fast a local model answers, and not what.
+        if {**known, "threads": None} != {**fingerprint, "threads": None}:
             places = [str(one.get("api_base") or "its own address") for one in (known, fingerprint)]
             moved = f" from {places[0]} to {places[1]}" if places[0] != places[1] else ""
             differs.append(f"model {name}{moved}")
@@ -164,7 +165,7 @@ def check_served(folder: RunFolder, record: TrialRecord) -> None:
 
 def _with_entry(manifest: Mapping[str, Any], part: str, **entry: Any) -> dict[str, Any]:
     """Return a manifest with an entry added to a list of what happened."""
-    return {**manifest, part: [*(manifest.get(part) or ()), {"time": _now(), **entry}]}
+    return {**manifest, part: [*(manifest.get(part) or ()), {"time": now(), **entry}]}
 
 
 class CodeChange(NamedTuple):
@@ -272,7 +273,3 @@ def _version(package: str) -> str:
         return metadata.version(package)
     except metadata.PackageNotFoundError:
         return "not installed"
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")

@@ -29,7 +29,10 @@ from reasoningbank.experiment.records import RunFolder, StepFolder, TrialKey
 from reasoningbank.experiment.settings import BankMemory, LearnedMemory, TaskSelection
 from reasoningbank.experiment.storage import RunStorage
 from reasoningbank.findings import Finding
+from reasoningbank.imports import imported, is_import_path, wrong_type
+from reasoningbank.judge import OwnJudge
 from reasoningbank.lm import parse_name
+from reasoningbank.tools.adapting import own_tool
 
 if TYPE_CHECKING:
     from reasoningbank.memory import Snapshot
@@ -143,18 +146,27 @@ def _denied(
 
 def _check_arm(experiment: Experiment, arm: Arm) -> None:
     """Check that an arm's agent, bank and distiller exist."""
-    make_agent(arm.agent, **arm.options)
     where = f"arm {arm.name}"
+    make_agent(arm.agent, **arm.options)
+    for path in filter(is_import_path, arm.tools if isinstance(arm.tools, tuple) else ()):
+        own_tool(path, where=where)
+    if is_import_path(arm.judge_lm):
+        OwnJudge(arm.judge_lm, where)
     try:
         for seed in seeds_of(experiment, arm) if named_bank(arm) else ():
             find_bank(arm, seed)
     except UsageError as error:
         raise error.at(where) from None
-    if isinstance(arm.memory, LearnedMemory) and arm.memory.distiller != "rules":
+    for name in ("distiller", "retriever"):
+        path = getattr(arm.memory, name, "")
+        if is_import_path(path) and not callable(imported(path, f"{where}, memory.{name}")):
+            raise wrong_type(path, "a function", f"{where}, memory.{name}")
+    distiller = getattr(arm.memory, "distiller", "rules")
+    if distiller != "rules" and not is_import_path(distiller):
         try:
-            parse_name(arm.memory.distiller)
+            parse_name(distiller)
         except UsageError as error:
-            hint = f"{error.hint}; or rules"
+            hint = f"{error.hint}; or rules, or a function as package.module:name"
             raise UsageError(error.what, where=f"{where}, memory.distiller", hint=hint) from error
 
 

@@ -27,6 +27,7 @@ from reasoningbank.experiment.settings import (
 )
 from reasoningbank.experiment.storage import RunStorage
 from reasoningbank.experiment.streams import Snapshots
+from reasoningbank.imports import imported, is_import_path
 from reasoningbank.memory import (
     Consultation,
     LeakageFilter,
@@ -103,7 +104,9 @@ class MemoryParts:
         settings: dict[str, Any] = {"endpoint": context.endpoint, "pack": context.pack}
         if isinstance(memory, LearnedMemory):
             settings["kinds"] = frozenset(memory.kinds or DISTILLED)
-            if memory.distiller != "rules":
+            if is_import_path(memory.distiller):
+                settings |= {"own": imported(memory.distiller), "author": memory.distiller}
+            elif memory.distiller != "rules":
                 lm = context.models[memory.distiller].lm(role="distiller", temperature=0.0)
                 settings |= {"lm": lm, "author": f"lm:{memory.distiller}"}
         return Distiller(vocabulary=self._vocabulary(arm), **settings)
@@ -279,6 +282,7 @@ class Recalls:
             tokens=memory.tokens,
             kinds=_kinds(memory),
             scope=self._scope,
+            own=imported(memory.retriever) if memory.retriever else None,
             **shown,
         )
         turns: tuple[ShownDemonstration, ...] = ()

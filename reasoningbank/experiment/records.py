@@ -54,70 +54,50 @@ class TrialKey:
 
 @dataclass(frozen=True)
 class TrialRecord:
-    """One trial: the question, what the agent did, and how it was judged.
+    """One trial: the question, what the agent did, and how it was judged."""
 
-    Attributes:
-        key: Which trial.
-        question: The task's question.
-        complexity: The task's complexity class.
-        form: The query form of the gold.
-        group: The task's group.
-        template: The template that the task is an instance of; may be empty.
-        level: Its level of generalization relative to the training tasks of the run: ``iid``,
-            ``compositional`` or ``zero-shot``; empty in records of earlier versions.
-        status: How the attempt ended.
-        sparql: The submitted query; None if there was none.
-        answer: The answer in words, if any.
-        error: The findings as one line.
-        findings: Why the attempt did not end with a clean submission: findings as JSON objects
-            with ``code``, ``what`` and ``fields``; empty in records of earlier versions.
-        verdict: The execution judge's verdict; None if the trial ended in an infrastructure error.
-        usage: What the trial consumed.
-        trajectory: What the agent did.
-        started: Start, ISO 8601 in UTC.
-        model: Fingerprint of the model, e.g. its name and the hash of its weights; may be empty.
-        gold: The gold query.
-        evidence: What the verdict rests on, for readers: columns and a few rows of gold and
-            prediction, and rows that differ; empty if nothing was compared.
-        judgements: What other judges found, by judge, e.g. ``lm:local``.
-        judge_seconds: Duration of judging.
-        tries: How often the trial was run, infrastructure errors included.
-        wasted: What the earlier tries consumed; not part of `usage`.
-        step: Position in a learning stream, from 0; None outside one. The seed is then the number
-            of the task permutation.
-        memory: Hash of the bank snapshot that the agent could see; empty without memory.
-        rollouts: The other attempts of a sampled trial, each with `number` (from 0), `sparql`,
-            `status`, `error`, `usage`, `verdict`, `judgements`, `agreed` (how many attempts
-            returned its result, itself included) and `trajectory`. `usage` includes them.
-        tokens_wanted: In a token-matched control, the tokens to spend on this task; else None.
-    """
-
-    key: TrialKey
-    question: str
-    complexity: str
-    form: str
-    group: str
-    status: AttemptStatus
-    sparql: str | None
-    answer: str
-    error: str
+    key: TrialKey  #: Which trial
+    question: str  #: The task's question
+    complexity: str  #: The task's complexity class
+    form: str  #: The query form of the gold
+    group: str  #: The task's group
+    status: AttemptStatus  #: How the attempt ended
+    sparql: str | None  #: The submitted query; None if there was none
+    answer: str  #: The answer in words, if any
+    error: str  #: The findings as one line
+    #: The execution judge's verdict; None if the trial ended in an infrastructure error
     verdict: Mapping[str, Any] | None
-    usage: Usage
-    trajectory: Trajectory
-    started: str
+    usage: Usage  #: What the trial consumed
+    trajectory: Trajectory  #: What the agent did
+    started: str  #: Start, ISO 8601 in UTC
+    #: Fingerprint of the model, e.g. its name and the hash of its weights; may be empty.
     model: Mapping[str, Any]
-    gold: str = ""
+    gold: str = ""  #: The gold query
+    #: What the verdict rests on, for readers: columns and a few rows of gold and prediction, and
+    #: rows that differ; empty if nothing was compared
     evidence: Mapping[str, Any] = field(default_factory=dict)
+    #: What other judges found, by judge, e.g. ``lm:local``.
     judgements: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    judge_seconds: float = 0.0
-    tries: int = 1
+    judge_seconds: float = 0.0  #: Duration of judging
+    tries: int = 1  #: How often the trial was run, infrastructure errors included
+    #: What the earlier tries consumed; not part of `usage`
     wasted: Usage = field(default_factory=Usage)
+    #: Position in a learning stream, from 0; None outside one. The seed is then the number of the
+    #: task permutation.
     step: int | None = None
-    memory: str = ""
+    memory: str = ""  #: Hash of the bank snapshot that the agent could see; empty without memory
+    #: The other attempts of a sampled trial, each with `number` (from 0), `sparql`, `status`,
+    #: `error`, `usage`, `verdict`, `judgements`, `agreed` (how many attempts returned its result,
+    #: itself included) and `trajectory`. `usage` includes them.
     rollouts: tuple[Mapping[str, Any], ...] = ()
+    #: In a token-matched control, the tokens to spend on this task; else None
     tokens_wanted: int | None = None
+    #: Why the attempt did not end with a clean submission: findings as JSON objects with ``code``,
+    #: ``what`` and ``fields``; empty in records of earlier versions
     findings: tuple[Mapping[str, Any], ...] = ()
-    template: str = ""
+    template: str = ""  #: The template that the task is an instance of; may be empty
+    #: Its level of generalization relative to the training tasks of the run: ``iid``,
+    #: ``compositional`` or ``zero-shot``; empty in records of earlier versions
     level: str = ""
 
     @property

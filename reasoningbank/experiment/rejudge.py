@@ -22,7 +22,8 @@ from reasoningbank.experiment.plan import Plan, plan_run
 from reasoningbank.experiment.records import RunFolder, TrialKey, TrialRecord
 from reasoningbank.experiment.state import hold_run
 from reasoningbank.experiment.trial import judge_record
-from reasoningbank.judge import Agreement, agreement_with, rule_verdict
+from reasoningbank.imports import is_import_path
+from reasoningbank.judge import Agreement, OwnJudge, agreement_with, rule_verdict
 from reasoningbank.judge.lm_judge import prompt_hash
 from reasoningbank.lm import open_lm, parse_name
 from reasoningbank.trajectory import Trajectory
@@ -90,7 +91,9 @@ def rejudge_run(
     """Judge the trials of a run with another judge, or again."""
     manifest = folder.require_manifest()
     kind, _, model = judge.partition(":")
-    if kind == "lm" and model:
+    if is_import_path(model):
+        OwnJudge(model, "--with")
+    elif kind == "lm" and model:
         parse_name(model)
     elif judge not in ("execution", "rule"):
         hint = "choose execution, rule or lm:NAME"
@@ -249,12 +252,15 @@ def open_judge(
     plan = plan_run(experiment)
     model = name.partition(":")[2]
     with contextlib.ExitStack() as stack:
-        models = {model: stack.enter_context(open_lm(model))} if model else {}
+        own = is_import_path(model)
+        models = {model: stack.enter_context(open_lm(model))} if model and not own else {}
         where: dict[str, Any] = {"endpoint": experiment.endpoint, "services": plan.services}
         opened = open_context(plan.pack, folder.path, models=models, **where)
         context = stack.enter_context(opened)
         if model:
-            identity = {"model": dict(models[model].fingerprint), "prompt": prompt_hash()}
+            identity: dict[str, Any] = {"model": {"model": model}}
+            if not own:
+                identity = {"model": dict(models[model].fingerprint), "prompt": prompt_hash()}
             yield lambda record: judge_record(context, model, record), identity
             return
         fingerprint = {"corpus": hash_tasks(plan.tasks)}

@@ -36,6 +36,7 @@ from reasoningbank.experiment.records import RunFolder, TrialKey
 from reasoningbank.experiment.settings import LearnedMemory
 from reasoningbank.experiment.state import StateWriter, hold_run, interruptible
 from reasoningbank.experiment.trial import Trial
+from reasoningbank.imports import is_import_path
 from reasoningbank.judge import GoldStore
 from reasoningbank.lm import ModelHandle, open_lm, price_of
 from reasoningbank.lm.names import check_hosted, parse_name
@@ -236,4 +237,4 @@ def _models(jobs: Sequence[Job]) -> list[str]:
         names |= {arm.judge_lm}
         if job.teaches and isinstance(arm.memory, LearnedMemory):
             names |= {arm.memory.distiller}
-    return sorted(names - {"", "rules"})
+    return sorted(name for name in names - {"", "rules"} if not is_import_path(name))

@@ -17,6 +17,7 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from reasoningbank.corpus import Complexity, QueryForm
+from reasoningbank.imports import is_import_path
 
 #: Old spelling of keys, and of values of `memory.source`, with the present one. Files and
 #: manifests may use either.
@@ -177,19 +178,30 @@ class NoMemory(Memory):
 
 
 class RetrievedMemory(Memory):
-    """A bank from which items are retrieved."""
+    """A bank from which items are retrieved.
+
+    Attributes:
+        retriever: Import path of a function that chooses the items; ours if empty.
+    """
 
     kinds: tuple[ItemKind, ...] = ()
     show: Literal["context", "tools", "both"] = "context"
     items: int = Field(default=3, ge=1, le=50)
     tokens: int = Field(default=600, ge=50, le=20_000)
     demonstrations: bool = False
+    retriever: str = ""
 
     @model_validator(mode="after")
     def _check_demonstrations(self) -> RetrievedMemory:
         if self.demonstrations and not self.in_context:
             said = "demonstrations need show = 'context' or 'both'"
             raise invalid("demonstrations-not-shown", said)
+        if self.retriever and not is_import_path(self.retriever):
+            said = f"retriever is {self.retriever!r}, not a function as package.module:name"
+            raise invalid("not-an-import-path", said)
+        if self.retriever and not self.in_context:
+            said = "a retriever needs show = 'context' or 'both'"
+            raise invalid("retriever-not-shown", said)
         return self
 
 
@@ -201,7 +213,8 @@ class LearnedMemory(RetrievedMemory):
         bank: A bank (.jsonl or .sqlite) that the stream begins with; empty for none.
         judge: Whose verdict is learned from. With `both`, only attempts on which the execution
             judge and the LM judge agree.
-        distiller: `rules`, or the name of a model that words the rules' findings.
+        distiller: `rules`, or the name of a model that words the rules' findings, or the import
+            path of a function that makes the drafts of items.
     """
 
     source: Literal["learned"]

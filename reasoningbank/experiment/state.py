@@ -165,8 +165,8 @@ class StateWriter:
 
     def __init__(self, folder: Path, total: int, done: int, workers: int) -> None:
         self._path = folder / _STATE
-        host, now = socket.gethostname(), _now()
-        self.state = RunState("running", os.getpid(), host, now, now, total, done, workers)
+        host, began = socket.gethostname(), now()
+        self.state = RunState("running", os.getpid(), host, began, began, total, done, workers)
 
     def started(self, key: TrialKey) -> None:
         """Note that a trial has begun."""
@@ -181,10 +181,11 @@ class StateWriter:
 
     def write(self, status: RunStatus, error: str = "") -> None:
         """Write the state."""
-        self.state = replace(self.state, status=status, error=error, updated=_now())
+        self.state = replace(self.state, status=status, error=error, updated=now())
         with contextlib.suppress(RecordError):
             write_atomically(self._path, asdict(self.state), durable=False)
 
 
-def _now() -> str:
+def now() -> str:
+    """Return the time in UTC, to the second."""
     return datetime.now(UTC).isoformat(timespec="seconds")

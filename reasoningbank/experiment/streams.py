@@ -60,7 +60,6 @@ class Outcome:
 
     success: bool | None
     used: str
-    reason: str = ""
     judges: Mapping[str, bool | None] = field(default_factory=dict)
 
 
@@ -75,19 +74,17 @@ def outcome_of(
     counts = said.get("status") not in (None, "gold_defect")
     key = "lenient" if metric == "lenient" else "strict"
     judges: dict[str, bool | None] = {"execution": bool(said.get(key)) if counts else None}
-    reasons = {"execution": str(said.get("reason") or "")}
     for name, words in judgements.items():
         success = words.get("success")
         judges[name] = success if isinstance(success, bool) else None
-        reasons[name] = str(words.get("reason") or "")
     rule = rule_verdict(said)
     judges.setdefault("rule", rule["success"] if rule else None)
     lm, believed = f"lm:{arm.judge_lm}", arm.learns_from
     if believed != "both":
         used = "execution" if believed == "execution" else lm
-        return Outcome(judges.get(used), used, reasons.get(used, ""), judges)
+        return Outcome(judges.get(used), used, judges)
     agreed = judges["execution"] if judges["execution"] == judges.get(lm) else None
-    return Outcome(agreed, f"execution and {lm}", reasons["execution"], judges)
+    return Outcome(agreed, f"execution and {lm}", judges)
 
 
 def experiences_of(record: TrialRecord, arm: Arm, task: Task, metric: str) -> Iterator[Experience]:

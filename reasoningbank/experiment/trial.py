@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
+import dspy
 import httpx
 from dspy.primitives.code_interpreter import CodeInterpreterError
 
@@ -41,7 +42,8 @@ from reasoningbank.experiment.records import TrialKey, TrialRecord
 from reasoningbank.experiment.sampling import Rollout, Sampled, rollout_seed, sample
 from reasoningbank.experiment.settings import SamplingSettings
 from reasoningbank.findings import Finding
-from reasoningbank.judge import AnswerSample, Judgement, LMJudge, case_of
+from reasoningbank.imports import is_import_path
+from reasoningbank.judge import AnswerSample, Judgement, LMJudge, OwnJudge, case_of
 from reasoningbank.judge.lm_judge import MAX_REPLY_TOKENS
 from reasoningbank.lm import (
     UsageCounter,
@@ -53,6 +55,7 @@ from reasoningbank.lm import (
 from reasoningbank.refs import RefStore
 from reasoningbank.schema import explainer
 from reasoningbank.tools import DEFAULT_TOOLS, EndpointTools, SPARQLTools
+from reasoningbank.tools.adapting import own_tool
 from reasoningbank.trajectory import Event, Recorder, Trajectory, Usage
 
 logger = logging.getLogger(__name__)
@@ -81,11 +84,17 @@ def attempt_task(
     task: Task,
     *,
     recall: Recall = NOTHING,
+    lm: dspy.BaseLM | None = None,
     watch: Callable[[Event], None] | None = None,
 ) -> Attempt:
-    """Let the arm's agent answer a task, as the agent may see it, unjudged and outside a run."""
-    key = TrialKey(arm.name, task.id, 0)
-    return Trial(context, experiment, arm, task, key, recall=recall).attempt(task, watch=watch)
+    """Let the arm's agent answer a task, as the agent may see it, unjudged and outside a run.
+
+    `lm` is asked instead of the arm's model.
+    """
+    trial = Trial(
+        context, experiment, arm, task, TrialKey(arm.name, task.id, 0), recall=recall, lm=lm
+    )
+    return trial.attempt(task, watch=watch)
 
 
 @dataclass
@@ -102,12 +111,14 @@ class Trial:
     remember: Callable[[], Recall] = lambda: NOTHING
     tokens: int | None = None
     recall: Recall = NOTHING
+    lm: dspy.BaseLM | None = None
     _sampled: Sampled | None = None
     _started: str = ""
 
     def run(self) -> TrialRecord:
         """Run the trial and return its record."""
-        agent, sampling = make_agent(self.arm.agent), self.arm.sampling
+        agent = make_agent(self.arm.agent, **self.arm.options)
+        sampling = self.arm.sampling
         judged: Judgement | None = None
         rollouts: tuple[Mapping[str, Any], ...] = ()
         sampled = self._sampled
@@ -174,8 +185,10 @@ class Trial:
         recorder = Recorder(redact=list(model.secrets) if model else None, watch=watch)
         counter = UsageCounter(recorder)
         meter = Meter(budget or arm.budget or self.experiment.budget, lambda: counter.usage)
-        lms = {}
-        if model is not None:
+        lms: dict[str, dspy.BaseLM] = {}
+        if self.lm is not None:
+            lms = {"solver": self.lm, "extractor": self.lm}
+        elif model is not None:
             fast = context.models[arm.fast_lm] if arm.fast_lm else model
             lms = {
                 role: one.lm(
@@ -207,6 +220,7 @@ class Trial:
                 pack=context.pack,
                 hidden=hidden,
                 examples=self._alone(number) or recall.examples,
+                adopt=recall.adopt or (lambda _: None),
                 demonstrations=(
                     *(context.demonstrations if arm.demonstrations else ()),
                     *recall.demonstrations,
@@ -246,11 +260,13 @@ class Trial:
         query_tools = SPARQLTools(context.endpoint, store=store, **known)
         tools = query_tools.as_dspy_tools() | endpoint_tools.as_dspy_tools()
         names = DEFAULT_TOOLS if wanted is None else tools if wanted == "all" else wanted
+        paths = filter(is_import_path, names)
+        own = {tool.__name__: tool for tool in (own_tool(one, query_tools) for one in paths)}
         for name in names:
-            if name not in tools:
+            if name not in tools and not is_import_path(name):
                 where, hint = f"arm {self.arm.name}", f"choose from {', '.join(tools)}"
                 raise UsageError(f"unknown tool {name!r}", where=where, hint=hint)
-        tools = {name: tool for name, tool in tools.items() if name in names}
+        tools = {name: tool for name, tool in tools.items() if name in names} | own
         # An arm with memory as tools need not name these among its tools.
         return tools | (dict(self.recall.tools(recorder)) if self.recall.tools else {})
 
@@ -386,6 +402,8 @@ def judge_with_lm(
         known=context.schema,
         prefixes=context.endpoint.prefixes,
     )
+    if is_import_path(model):
+        return OwnJudge(model).judge(case).to_json()
     # A hosted model has its own limit.
     most = MAX_REPLY_TOKENS if parse_name(model).is_local else None
     lm = context.models[model].lm(role="judge", temperature=0.0, max_tokens=most)

@@ -70,14 +70,7 @@ class Judged(Protocol):
 
 
 def agreement(pairs: Iterable[tuple[bool, bool]]) -> Agreement:
-    """Count how two judges agree: pairs of the reference's and the other judge's verdict.
-
-    Examples:
-        >>> pairs = [(True, True)] * 20 + [(True, False)] * 5
-        >>> pairs += [(False, True)] * 10 + [(False, False)] * 15
-        >>> round(agreement(pairs).kappa, 3)
-        0.4
-    """
+    """Count how two judges agree: pairs of the reference's and the other judge's verdict."""
     counts = Counter((bool(reference), bool(judged)) for reference, judged in pairs)
     kinds = ((True, True), (False, True), (True, False), (False, False))
     return Agreement(*(counts[kind] for kind in kinds))

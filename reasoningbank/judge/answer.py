@@ -43,22 +43,15 @@ _GRAPHS = {
 
 @dataclass(frozen=True)
 class Answer:
-    """What a query returned.
+    """What a query returned."""
 
-    Attributes:
-        form: `table` for SELECT, `graph` for CONSTRUCT and DESCRIBE, `boolean` for ASK.
-        table: String columns that hold terms as SPARQL TSV writes them, null where unbound;
-            three columns for a graph, one for a boolean.
-        n_rows: Rows or triples; 1 for a boolean. A table without columns can have rows.
-        value: The answer of an ASK.
-        truncated: Whether there was more than a cap allowed.
-    """
-
-    form: AnswerForm
+    form: AnswerForm  #: `table` for SELECT, `graph` for CONSTRUCT and DESCRIBE, `boolean` for ASK
+    #: String columns that hold terms as SPARQL TSV writes them, null where unbound; three columns
+    #: for a graph, one for a boolean
     table: pa.Table
-    n_rows: int
-    value: bool = False
-    truncated: bool = False
+    n_rows: int  #: Rows or triples; 1 for a boolean. A table without columns can have rows.
+    value: bool = False  #: The answer of an ASK
+    truncated: bool = False  #: Whether there was more than a cap allowed
 
     @property
     def variables(self) -> tuple[str, ...]:
@@ -109,11 +102,7 @@ def _triple_texts(triple: Triple | Quad) -> list[str]:
 
 
 def read_answer(path: Path) -> Answer:
-    """Read a file of SPARQL results (.srj, .srx, .tsv) or a graph (.ttl, .nt, .rdf, .jsonld).
-
-    Raises:
-        UsageError: If it is missing, of another kind by its suffix, or not well-formed.
-    """
+    """Read a file of SPARQL results (.srj, .srx, .tsv) or a graph (.ttl, .nt, .rdf, .jsonld)."""
     suffix = path.suffix.lower()
     if suffix not in _RESULTS and suffix not in _GRAPHS:
         what = f"unknown kind of file '{suffix}'"

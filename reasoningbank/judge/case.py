@@ -39,22 +39,16 @@ class ExecutedQuery:
 
 @dataclass(frozen=True)
 class Case:
-    """An attempt as a judge without the gold sees it.
-
-    Attributes:
-        query: The submitted query, without comments; empty if there was no query.
-        result: Rows of its result; None if it did not run, for the reason in `failure`.
-        names: What is known of the names that the query uses, one line each.
-        executed: Other queries that ran, in order.
-        prefixes: Prefix → namespace for writing results.
-    """
+    """An attempt as a judge without the gold sees it."""
 
     question: str
-    query: str
+    query: str  #: The submitted query, without comments; empty if there was no query
+    #: Rows of its result; None if it did not run, for the reason in `failure`
     result: AnswerSample | None = None
     failure: str = ""
-    names: tuple[str, ...] = ()
-    executed: tuple[ExecutedQuery, ...] = ()
+    names: tuple[str, ...] = ()  #: What is known of the names that the query uses, one line each
+    executed: tuple[ExecutedQuery, ...] = ()  #: Other queries that ran, in order
+    #: Prefix → namespace for writing results
     prefixes: Mapping[str, str] = field(default_factory=dict)
 
 

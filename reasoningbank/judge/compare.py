@@ -33,16 +33,12 @@ class Window:
     The gold is computed without its LIMIT. An answer is right if it takes the right number of rows
     from each group of rows that the ORDER BY leaves tied; without ORDER BY all rows are one such
     group.
-
-    Attributes:
-        start: OFFSET, in rows.
-        length: LIMIT, in rows; None without one.
-        keys: The variables that the rows are sorted by; empty if nothing sorts them, None if an
-            expression does, so that every row has its own place.
     """
 
-    start: int = 0
-    length: int | None = None
+    start: int = 0  #: OFFSET, in rows
+    length: int | None = None  #: LIMIT, in rows; None without one
+    #: The variables that the rows are sorted by; empty if nothing sorts them, None if an expression
+    #: does, so that every row has its own place
     keys: tuple[str, ...] | None = None
 
     @property
@@ -94,13 +90,9 @@ def findings_of(verdict: Mapping[str, Any]) -> tuple[Finding, ...]:
 
 @dataclass(frozen=True, kw_only=True)
 class Comparison(Scores):
-    """How two answers compare.
+    """How two answers compare."""
 
-    Attributes:
-        match: Whether the answer counts as right, strictly or leniently as asked.
-    """
-
-    match: bool = False
+    match: bool = False  #: Whether the answer counts as right, strictly or leniently as asked
 
 
 @dataclass(frozen=True)
@@ -139,15 +131,6 @@ def compare(
         the mapping of columns that makes most rows right, and ignore order. A row with a blank
         node counts as right for them if some gold row has a blank node in its place. Two empty
         answers are the same.
-
-    Examples:
-        >>> gold = Answer.of_rows(["x", "n"], [["<http://e/a>", "1"], ["<http://e/b>", "2.0"]])
-        >>> mine = Answer.of_rows(["c", "id"], [["2", "<http://e/b>"], ["1", "<http://e/a>"]])
-        >>> result = compare(gold, mine)
-        >>> result.strict, result.column_mapping
-        (True, {'x': 'id', 'n': 'c'})
-        >>> [finding.code for finding in compare(gold, mine, ordered=True).findings]
-        ['wrong-order']
     """
     found = contrast(gold, predicted, bag=bag, ordered=ordered, window=window).comparison
     return replace(found, match=found.lenient if lenient else found.strict)
@@ -161,11 +144,7 @@ def compare_files(
     ordered: bool = False,
     lenient: bool = False,
 ) -> Comparison:
-    """Compare two files of results or two graphs; see `compare` and `read_answer`.
-
-    Raises:
-        UsageError: If a file cannot be read.
-    """
+    """Compare two files of results or two graphs; see `compare` and `read_answer`."""
     return compare(
         read_answer(gold), read_answer(predicted), bag=bag, ordered=ordered, lenient=lenient
     )

@@ -53,11 +53,6 @@ class DocumentChanges:
 
         The predicate of each triple also names the document and whether the triple was added or
         removed.
-
-        Raises:
-            QueryError: If it does not parse, reaches another machine, takes longer than
-                `timeout_s`, or writes more than can be compared.
-            EndpointError: If the engine fails.
         """
         update = _checked(update)
         initial = [] if self._space.initial is None else [self._space.initial]

@@ -59,21 +59,17 @@ class AnswerSample:
 
 @dataclass(frozen=True)
 class Evidence:
-    """What a verdict rests on.
+    """What a verdict rests on."""
 
-    Attributes:
-        gold: Rows of the right answer.
-        predicted: Rows of the judged answer; empty if there was nothing to compare.
-        missing: Rows of the gold that the prediction lacks; at most `MAX_DIFFERING` of `n_missing`.
-            Where a LIMIT leaves several rows right, some that would do.
-        surplus: Rows of the prediction that are wrong or too many; likewise, of `n_surplus`.
-        mapping: The prediction's column for each gold column that has one.
-    """
-
-    gold: AnswerSample = field(default_factory=AnswerSample)
+    gold: AnswerSample = field(default_factory=AnswerSample)  #: Rows of the right answer
+    #: Rows of the judged answer; empty if there was nothing to compare
     predicted: AnswerSample = field(default_factory=AnswerSample)
+    #: Rows of the gold that the prediction lacks; at most `MAX_DIFFERING` of `n_missing`. Where a
+    #: LIMIT leaves several rows right, some that would do.
     missing: tuple[Row, ...] = ()
+    #: Rows of the prediction that are wrong or too many; likewise, of `n_surplus`
     surplus: tuple[Row, ...] = ()
+    #: The prediction's column for each gold column that has one
     mapping: Mapping[str, str] = field(default_factory=dict)
     n_missing: int = 0
     n_surplus: int = 0

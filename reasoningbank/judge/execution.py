@@ -31,14 +31,11 @@ class Verdict(Scores):
     """What the execution judge decides about a submitted query.
 
     The same answer always gets the same verdict, byte for byte.
-
-    Attributes:
-        status: `judged`, or why there was nothing to compare. All but `gold_defect` count.
-        truncated: Whether the judge's caps cut its result.
     """
 
+    #: `judged`, or why there was nothing to compare. All but `gold_defect` count.
     status: VerdictStatus = "judged"
-    truncated: bool = False
+    truncated: bool = False  #: Whether the judge's caps cut its result
 
     @property
     def counts(self) -> bool:
@@ -78,7 +75,7 @@ class ExecutionJudge:
         max_rows: int = 5_000_000,
         documents: DocumentChanges | None = None,
     ) -> None:
-        self._client = client
+        self.client = client
         self._golds = golds
         self._timeout_s = timeout_s
         self._max_rows = max_rows
@@ -160,7 +157,7 @@ class ExecutionJudge:
 
     def _run(self, query: str) -> Answer:
         return answer_of(
-            self._client.query(query, timeout_s=self._timeout_s, max_rows=self._max_rows)
+            self.client.query(query, timeout_s=self._timeout_s, max_rows=self._max_rows)
         )
 
 

@@ -22,7 +22,8 @@ from typing import Any, Literal, NamedTuple
 import dspy
 from dspy.utils.exceptions import AdapterParseError
 
-from reasoningbank.errors import BudgetError
+from reasoningbank.errors import BudgetError, UsageError
+from reasoningbank.imports import imported, wrong_type
 from reasoningbank.judge.case import Case, shown_row, with_short_strings
 from reasoningbank.lm import UsageCounter, lm_failure
 from reasoningbank.trajectory import Usage
@@ -47,26 +48,19 @@ LMVerdictStatus = Literal["judged", "not_asked", "unparsed", "too_long"]
 
 @dataclass(frozen=True)
 class LMVerdict:
-    """What an LM judge says about an attempt.
+    """What an LM judge says about an attempt."""
 
-    Attributes:
-        success: Whether it considers the answer right; None if it did not decide.
-        confidence: How sure it says it is, in [0, 1]; 0.5 if it does not say, 0 if undecided.
-        reason: What decided, in one sentence; `checked` is what it says it checked.
-        status: `judged`; `not_asked`: there was no query, or it did not run, which is a failure
-            without asking; `unparsed`: its reply says neither yes nor no; `too_long`: the case
-            does not fit its context. The last two decide nothing.
-        prompt: Hash of the part that all prompts share.
-    """
-
-    success: bool | None
-    confidence: float
-    reason: str
+    success: bool | None  #: Whether it considers the answer right; None if it did not decide
+    confidence: float  #: How sure it says it is, in [0, 1]; 0.5 if it does not say, 0 if undecided
+    reason: str  #: What decided, in one sentence; `checked` is what it says it checked
     checked: tuple[str, ...] = ()
+    #: `judged`; `not_asked`: there was no query, or it did not run, which is a failure without
+    #: asking; `unparsed`: its reply says neither yes nor no; `too_long`: the case does not fit its
+    #: context. The last two decide nothing.
     status: LMVerdictStatus = "judged"
     seconds: float = 0.0
     usage: Usage = field(default_factory=Usage)
-    prompt: str = ""
+    prompt: str = ""  #: Hash of the part that all prompts share
 
     @property
     def decided(self) -> bool:
@@ -114,6 +108,33 @@ class LMJudge:
         )
 
 
+class OwnJudge:
+    """A user's judge by its import path: a function of a `Case`, for the part of an `LMJudge`.
+
+    It returns a bool, or a confidence in [0, 1] that counts as yes from 0.5.
+
+    Raises:
+        UsageError: If it cannot be imported, is no function, or returns something else.
+    """
+
+    def __init__(self, path: str, where: str = "") -> None:
+        self._path, self._function = path, imported(path, where)
+        if not callable(self._function):
+            raise wrong_type(path, "a function of a Case", where)
+
+    def judge(self, case: Case) -> LMVerdict:
+        """Judge an attempt; one whose query does not run is a failure without asking."""
+        if case.result is None:
+            return LMVerdict(False, 1.0, case.failure, ("the query runs",), "not_asked")
+        began = time.monotonic()
+        said = self._function(case)
+        if not isinstance(said, bool | float):
+            what = f"{self._path} returned {type(said).__name__}, not a bool or a float"
+            raise UsageError(what, code="wrong-type")
+        seconds, sure = round(time.monotonic() - began, 3), float(said)
+        return LMVerdict(sure >= 0.5, max(sure, 1 - sure), "", seconds=seconds)
+
+
 def reply_of(
     lm: dspy.BaseLM,
     signature: Any,
@@ -121,12 +142,7 @@ def reply_of(
     inputs: Mapping[str, str],
     counter: UsageCounter,
 ) -> Mapping[str, Any]:
-    """Ask a model once, after worked cases, and return the fields of its reply.
-
-    Raises:
-        BudgetError: If the inputs do not fit its context.
-        ModelError: If it cannot be reached.
-    """
+    """Ask a model once, after worked cases, and return the fields of its reply."""
     predict = dspy.Predict(signature)
     predict.demos = list(cases)
     adapter = dspy.ChatAdapter(use_json_adapter_fallback=False)

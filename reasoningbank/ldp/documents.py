@@ -244,15 +244,10 @@ _MAX_TRIES = 20
 
 @dataclass(frozen=True)
 class Document:
-    """A document at one moment.
+    """A document at one moment."""
 
-    Attributes:
-        url: Its address.
-        triples: Its triples, including the server's membership triples.
-    """
-
-    url: str
-    triples: tuple[Triple, ...]
+    url: str  #: Its address
+    triples: tuple[Triple, ...]  #: Its triples, including the server's membership triples
 
     @cached_property
     def version(self) -> str:
@@ -276,21 +271,6 @@ class Documents:
         folder: Where to keep each document as a Turtle file.
         store: A folder for an Oxigraph store instead.
         initial: The first documents, by address, if they live in memory.
-
-    Raises:
-        UsageError: If the base is not an address, several places are given, one cannot be used,
-            or an initial document is not below the base.
-
-    Examples:
-        >>> documents = Documents("http://localhost/")
-        >>> a = NamedNode("http://e/a")
-        >>> documents.put("http://localhost/x/y", [Triple(a, a, a)])
-        True
-        >>> len(documents.read("http://localhost/x/y").triples)
-        1
-        >>> [str(t.object) for t in documents.read("http://localhost/x/").triples
-        ...  if t.predicate == CONTAINS]
-        ['<http://localhost/x/y>']
     """
 
     def __init__(
@@ -340,9 +320,6 @@ class Documents:
         """Create or replace a document at the base or below; return whether it was created.
 
         `check` is called with the current version or None, and may raise to refuse the write.
-
-        Raises:
-            Refused: If it cannot be stored under this address, or claims false members.
         """
         return self._change(url, check, lambda _: triples)
 
@@ -364,11 +341,7 @@ class Documents:
         change: Callable[[Sequence[Triple]], Sequence[Triple]],
         check: Check = lambda _: None,
     ) -> None:
-        """Replace a document by a function of its triples; see `put`.
-
-        Raises:
-            Refused: If there is no such document (404).
-        """
+        """Replace a document by a function of its triples; see `put`."""
         for _ in range(_MAX_TRIES):
             with self._lock:
                 before = self._read(url)
@@ -386,11 +359,7 @@ class Documents:
         raise Refused(503, f"{url} keeps changing", {"Retry-After": "1"})
 
     def delete(self, url: str, check: Check = lambda _: None) -> None:
-        """Remove a document.
-
-        Raises:
-            Refused: If there is none (404), it has members (409), or it is the base (405).
-        """
+        """Remove a document."""
         with self._lock:
             document = self._read(url)
             if document is None:
@@ -412,11 +381,7 @@ class Documents:
         default_graphs: Sequence[str] = (),
         named_graphs: Sequence[str] = (),
     ) -> QuerySolutions | QueryTriples | QueryBoolean:
-        """Query a snapshot of all documents.
-
-        Raises:
-            SyntaxError, ValueError: If the query does not parse.
-        """
+        """Query a snapshot of all documents."""
         # Each change is one transaction, so a long query blocks nobody.
         return self._store.query(
             text,

@@ -280,18 +280,6 @@ class LDPServer:
         folder: Where to keep each document as a Turtle file.
         store: A folder for an Oxigraph store instead; without either, documents live in memory.
         initial: The first documents, by address, if they live in memory.
-
-    Raises:
-        UsageError: If the base is not an address, or a place cannot be used.
-        SetupError: If the port is not free.
-
-    Examples:
-        >>> import httpx
-        >>> with LDPServer() as server:
-        ...     made = httpx.put(f"{server.base}a", content="<> a <#T> .",
-        ...                      headers={"Content-Type": "text/turtle"})
-        ...     made.status_code, httpx.get(f"{server.base}b").status_code
-        (201, 404)
     """
 
     def __init__(

@@ -186,13 +186,7 @@ def _field(thing: Any, name: str) -> Any:
 
 
 def lm_failure(error: BaseException, model: str = "") -> ReasoningBankError | None:
-    """Return what a failed model call means for a trial; None if the error is not a model's.
-
-    Returns:
-        A `BudgetError` if the agent's prompt outgrew the context window (what it did is kept); a
-        `SetupError` if the run was set up wrongly (key, model name, unsupported setting); a
-        `ModelError` if the model could not be reached or did not answer properly.
-    """
+    """Return what a failed model call means for a trial; None if the error is not a model's."""
     for cause in _causes(error):
         if isinstance(cause, ReasoningBankError):
             return cause

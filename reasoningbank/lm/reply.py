@@ -73,12 +73,6 @@ def query_in(text: str | None) -> str | None:
     Models wrap queries in code fences and sentences. Of several queries the last that parses is
     taken, one in a fence before any other; undeclared prefixes are allowed. Prose after a query is
     cut off. If none parses, the text most like a query is returned.
-
-    Examples:
-        >>> query_in("Here it is:\\n```sparql\\nASK { ?s ?p ?o }\\n```\\nGood luck!")
-        'ASK { ?s ?p ?o }'
-        >>> query_in("Ask somebody else. I do not know.") is None
-        True
     """
     if not text:
         return None
@@ -229,14 +223,7 @@ _Edits = Iterator[Edit]
 
 
 def repaired(query: str) -> str:
-    """Return a query with the repairs that make it parse; as it is if it parses, or none do.
-
-    Examples:
-        >>> repaired("SELECT count(*) WHERE { ?s ?p ?o }")
-        'SELECT (count(*) AS ?count) WHERE { ?s ?p ?o }'
-        >>> repaired("SELECT ?s WHERE { ?s a ?c } ?s ?p ?o ORDER BY ?s DESC }")
-        'SELECT ?s WHERE { ?s a ?c . ?s ?p ?o } ORDER BY DESC(?s) '
-    """
+    """Return a query with the repairs that make it parse; as it is if it parses, or none do."""
     text = query
     for repair in () if is_query(query) else _REPAIRS:
         edits = list(repair(tokenize(text)))

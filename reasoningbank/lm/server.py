@@ -67,10 +67,6 @@ class LocalModel:
 
     It ends with the block, and also when this process dies in any way, SIGKILL included. Each of
     the `workers` solvers has a slot of `context` tokens, and so has each other role.
-
-    Raises:
-        SetupError: If the file is missing or no GGUF, the port is in use, or loading takes longer
-            than 300 s or fails.
     """
 
     def __init__(

@@ -24,12 +24,6 @@ def count_tokens(text: str) -> int:
     """Return the estimated number of tokens of a text in the local model's vocabulary.
 
     It was fitted to English, Italian and SPARQL; ``docs/context.md`` gives its error.
-
-    Examples:
-        >>> count_tokens("Which proteins are assigned EC number 2.7.11.1?")
-        17
-        >>> count_tokens("?protein up:encodedBy/skos:prefLabel ?symbol .")
-        14
     """
     return math.ceil(estimate_tokens(text) - 1e-9)
 

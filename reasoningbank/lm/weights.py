@@ -76,12 +76,7 @@ def weights_path(weights: ModelWeights, folder: Path | None = None) -> Path:
 
 
 def require(name: str, folder: Path | None = None) -> Path:
-    """Return the verified weights file of an embedded model, in the cache or in `folder`.
-
-    Raises:
-        UsageError: If the catalogue has no such name.
-        SetupError: If the file is missing or its hash is wrong.
-    """
+    """Return the verified weights file of an embedded model, in the cache or in `folder`."""
     weights = weights_named(name)
     path = weights_path(weights, folder)
     if not path.is_file():
@@ -126,10 +121,6 @@ def pull(
 
     Returns:
         The verified file.
-
-    Raises:
-        UsageError: If the catalogue has no such name.
-        SetupError: If no source worked, the disk is too small, or the hash is wrong.
     """
     weights = weights_named(name) if isinstance(name, str) else name
     report = progress or (lambda _: None)

@@ -34,53 +34,32 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class ProgramLimits:
-    """Limits of one program.
+    """Limits of one program."""
 
-    Attributes:
-        requests: HTTP requests.
-        rows: Rows of one result, and rows of all loops together.
-        seconds: Wall time.
-    """
-
-    requests: int = 1_000
-    rows: int = 100_000
-    seconds: float = 300.0
+    requests: int = 1_000  #: HTTP requests
+    rows: int = 100_000  #: Rows of one result, and rows of all loops together
+    seconds: float = 300.0  #: Wall time
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What a server serves and allows; by default it writes nothing and calls no model.
+    """What a server serves and allows; by default it writes nothing and calls no model."""
 
-    Attributes:
-        pack: The domain pack.
-        url: A running endpoint instead of the pack's own.
-        bank: A memory bank, opened read-only; None offers no memory tools.
-        allow_write: Addresses below which programs may write documents.
-        allow_read: Addresses that programs may read besides the pack's endpoints and
-            `allow_write`.
-        addresses: Public base → the base that really answers.
-        credentials: A TOML file of credentials for servers.
-        limits: Limits of one program.
-        lm: The model that answers questions; None offers no `ask`.
-        agent: The agent that answers.
-        most_handles: Handles of one session.
-        most_sessions: Concurrent sessions over HTTP.
-        idle_s: Seconds after which an idle HTTP session ends.
-    """
-
-    pack: Pack
-    url: str | None = None
-    bank: Path | None = None
-    allow_write: tuple[str, ...] = ()
+    pack: Pack  #: The domain pack
+    url: str | None = None  #: A running endpoint instead of the pack's own
+    bank: Path | None = None  #: A memory bank, opened read-only; None offers no memory tools
+    allow_write: tuple[str, ...] = ()  #: Addresses below which programs may write documents
+    #: Addresses that programs may read besides the pack's endpoints and `allow_write`
     allow_read: tuple[str, ...] = ()
+    #: Public base → the base that really answers
     addresses: Mapping[str, str] = field(default_factory=dict)
-    credentials: Path | None = None
-    limits: ProgramLimits = ProgramLimits()
-    lm: str | None = None
-    agent: str = "rlm"
-    most_handles: int = 1_000
-    most_sessions: int = 64
-    idle_s: float = 1_800.0
+    credentials: Path | None = None  #: A TOML file of credentials for servers
+    limits: ProgramLimits = ProgramLimits()  #: Limits of one program
+    lm: str | None = None  #: The model that answers questions; None offers no `ask`
+    agent: str = "rlm"  #: The agent that answers
+    most_handles: int = 1_000  #: Handles of one session
+    most_sessions: int = 64  #: Concurrent sessions over HTTP
+    idle_s: float = 1_800.0  #: Seconds after which an idle HTTP session ends
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ useful; RDF exchanges items with others.
 
 from reasoningbank.memory.bank import MemoryBank
 from reasoningbank.memory.consultation import Consultation
+from reasoningbank.memory.experience import Draft, Experience
 from reasoningbank.memory.history import Action, Change
 from reasoningbank.memory.item import (
     Counters,
@@ -28,6 +29,8 @@ __all__ = [
     "Change",
     "Consultation",
     "Counters",
+    "Draft",
+    "Experience",
     "FoundItem",
     "ItemSource",
     "ItemStatus",

@@ -199,9 +199,9 @@ class MemoryBank:
             item = self.get(item_id)
             operation.change("retire", item, replace(item, status="retired"))
 
-    def restore(self, item_id: str, *, reason: str, made_by: str = "") -> None:
+    def restore(self, item_id: str, *, reason: str) -> None:
         """Make a retired or superseded item active again."""
-        with self._store.changing(reason, made_by=made_by) as operation:
+        with self._store.changing(reason) as operation:
             item = self.get(item_id)
             operation.change("restore", item, replace(item, status="active", superseded_by=""))
 

@@ -1,12 +1,7 @@
 """Consolidation: merge duplicates, supersede contradicted items, retire harmful ones.
 
-Deterministic, without a model. Each change is an operation of the bank with its reason, and can
-be undone; docs/consolidation.md gives the rules.
-
-Embeddings alone cannot decide what is a duplicate: whole banks lie within a tenth of cosine. So
-two items are duplicates only if source, scope and pattern agree, or neither has a pattern; and they
-have the same content, or use the same names in very similar wording. For items that say what works,
-the same pattern is enough.
+Deterministic, without a model; docs/consolidation.md gives the rules. Embeddings alone cannot
+decide what is a duplicate: whole banks lie within a tenth of cosine.
 """
 
 from __future__ import annotations
@@ -19,14 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from reasoningbank.memory.bank import MemoryBank
-from reasoningbank.memory.contradictions import (
-    by_evidence,
-    conflict,
-    contradictions,
-    harm,
-    precedence,
-    refutation,
-)
+from reasoningbank.memory.contradictions import by_evidence, contradictions, harm
 from reasoningbank.memory.history import Change
 from reasoningbank.memory.item import MemoryItem, Scope
 from reasoningbank.retrieval import Embedder, open_embedder
@@ -120,31 +108,15 @@ def consolidate(
         embedder: Compares wordings; by default the bundled one, loaded only if needed.
         prefixes: Prefixes of the pack, which patterns use without declaring them.
         near: Cosine from which wordings count as the same; see `DuplicateRule`.
-
-    Examples:
-        >>> bank = MemoryBank()
-        >>> ids = bank.add([
-        ...     MemoryItem("Names", "", "Ask.", "success", pattern="SELECT ?n {?p up:name ?n}"),
-        ...     MemoryItem("Names", "", "Look.", "success", pattern="SELECT ?x {?y up:name ?x}")])
-        >>> [change.action for change in consolidate(bank)], len(bank.items())
-        (['supersede'], 1)
-        >>> bank.undo().action, len(bank.items()), consolidate(bank)
-        ('undo', 2, [])
     """
     with bank.holding():
         begun = bank.last_change
         work = _Consolidation(bank, prefixes)
-        compared = None if new is None else frozenset(new)
-        while True:
-            back = work.pass_on()
-            made = bank.last_change
-            work.merge(None if compared is None else compared | back, near, embedder)
-            work.supersede()
-            work.retire()
-            if bank.last_change == made:
-                return bank.history(since=begun)
-            # The items put away may be all that contradicted others, which are then reinstated.
-            compared = frozenset()
+        work.merge(None if new is None else frozenset(new), near, embedder)
+        # What is retired supersedes nothing.
+        work.retire()
+        work.supersede()
+        return bank.history(since=begun)
 
 
 class _Consolidation:
@@ -155,30 +127,6 @@ class _Consolidation:
         self._prefixes = prefixes
         # Reading 1,000 items takes 0.1 s, so read them once.
         self._items = {item.id: item for item in bank.items(status=None)}
-
-    def pass_on(self) -> frozenset[str]:
-        """Pass new evidence of merged items on, and reinstate items that nothing contradicts."""
-        # Evidence for a contradicted item is no evidence for what contradicted it.
-        superseded = [item for item in self._items.values() if item.status == "superseded"]
-        for item in superseded:
-            heir = item
-            for one in self._line(item)[1:]:
-                if any(conflict(other, one, self._prefixes) for other in (item, heir)):
-                    break
-                heir = one
-            further = tuple(one for one in item.origins if one not in heir.origins)
-            if further and heir.status != "retired":
-                heir = replace(heir, evidence=(*heir.evidence, *further))
-                self._replace([], heir, f"evidence of {item.id}")
-        back = []
-        # Items that contradict others come back before them.
-        for item in sorted(superseded, key=lambda one: precedence(one, self._prefixes)):
-            item = self._items[item.id]
-            if reason := self._uncontradicted(item):
-                self._bank.restore(item.id, reason=_reason(reason), made_by=MADE_BY)
-                self._read(item.id)
-                back.append(item.id)
-        return frozenset(back)
 
     def merge(self, added: frozenset[str] | None, near: float, embedder: Embedder | None) -> None:
         """Merge duplicates."""
@@ -211,28 +159,6 @@ class _Consolidation:
 
     def _active(self) -> list[MemoryItem]:
         return [item for item in self._items.values() if item.status == "active"]
-
-    def _line(self, item: MemoryItem) -> list[MemoryItem]:
-        """Return an item, its successor, the successor of that, and so on."""
-        line = {item.id: item}
-        while item.status == "superseded":
-            heir = self._items.get(item.superseded_by)
-            if heir is None or heir.id in line:
-                break
-            line[heir.id] = item = heir
-        return list(line.values())
-
-    def _uncontradicted(self, item: MemoryItem) -> str:
-        """Return why a contradicted item is to be reinstated; empty if it is not."""
-        line = self._line(item)
-        if len(line) < 2 or not conflict(item, line[1], self._prefixes):
-            return ""
-        active = [one for one in line[1:] if one.status == "active"]
-        if any(refutation(one, item, self._prefixes) for one in active):
-            return ""
-        if line[1].status == "active":
-            return f"{line[1].id} no longer has more evidence"
-        return f"{line[1].id}, which contradicted it, is {line[1].status}"
 
     def _is_reinstated(self, item: MemoryItem) -> bool:
         """Return whether a person has reinstated an item."""

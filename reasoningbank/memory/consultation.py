@@ -27,16 +27,6 @@ class Consultation:
 
     Each search, and each look at an item, adds a ``memory_retrieved`` event to the recorder, with
     what was shown and what the leakage filter removed.
-
-    Args:
-        bank: The items.
-        leakage: What the trial must not be shown.
-        recorder: Receives the events.
-        scope: The pack and endpoint of the trial.
-        kinds: Sources to take items from; None for all.
-        items: Maximum number of items of one search, whatever the agent asks for.
-        tokens: Maximum number of tokens of the items of one search.
-        random_seed: Draw random items instead, with as many tokens as a search; None searches.
     """
 
     #: Name of the memory in the tools' results.
@@ -83,11 +73,7 @@ class Consultation:
         return Consulted(tuple(entries), bool(left), note if left else "")
 
     def get(self, item_id: str) -> Consulted:
-        """Return everything known of one item.
-
-        Raises:
-            UsageError: If there is no such item, or it must not be shown.
-        """
+        """Return everything known of one item."""
         try:
             item = self._bank.get(item_id)
         except UsageError:

@@ -75,10 +75,6 @@ class ContextBuilder:
         schema_card: Writes the schema cards, if several builders share one.
         hidden: Ids of the tasks of which nothing may be shown.
         tools: Whether the agent can call the tools for exploring.
-
-    Raises:
-        UsageError: If a layer is unknown, or a file of the pack's hints cannot be read.
-        EndpointError: If the endpoint cannot be reached.
     """
 
     def __init__(

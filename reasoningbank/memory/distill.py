@@ -8,7 +8,7 @@ so that a local model caches it.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import get_args
 
@@ -43,9 +43,8 @@ class Distiller:
         lm: The model that words one item a task, made for the role ``distiller``; `author` is its
             name in provenance.
         kinds: The kinds of items to make.
-
-    Raises:
-        UsageError: If a kind is unknown.
+        own: A function of one task's attempts that makes the drafts instead of the rules. They are
+            checked as those of the rules are.
     """
 
     def __init__(
@@ -57,6 +56,7 @@ class Distiller:
         lm: dspy.BaseLM | None = None,
         kinds: frozenset[ItemSource] = _ALL,
         author: str = "",
+        own: Callable[[Sequence[Experience]], Iterable[Draft]] | None = None,
         run: Callable[[str], Result] | None = None,
     ) -> None:
         for kind in sorted(kinds - _ALL):
@@ -69,28 +69,27 @@ class Distiller:
         self._lm = lm
         self._author = author or (f"lm:{lm.model}" if lm is not None else "rules")
         self._kinds = kinds
+        self._own = own
 
     def distil(self, experiences: Sequence[Experience]) -> Distilled:
         """Return what the attempts at one task teach.
 
         Each success gives a strategy and each failure up to two pitfalls; if there are both, a
         contrast follows. What several attempts teach comes once.
-
-        Raises:
-            UsageError: If they are of several tasks.
-            ModelError: If the model cannot be reached.
         """
         if len({experience.task for experience in experiences}) > 1:
             hint = "distil one task at a time"
             raise UsageError("attempts at several tasks", hint=hint, code="several-tasks")
-        return self._checked(list(self._drafts(experiences)), self._lm)
+        if self._own is None:
+            return self._checked(list(self._drafts(experiences)), self._lm)
+        drafts = list(self._own(experiences))
+        if not all(isinstance(draft, Draft) for draft in drafts):
+            what = f"{self._author} returned something else than drafts of items"
+            raise UsageError(what, hint="return reasoningbank.memory.Draft(…)", code="wrong-type")
+        return self._checked([replace(draft, author=self._author) for draft in drafts])
 
     def from_gold(self, task: Task, split: SplitName | None) -> Distilled:
-        """Return the few-shot example of a training task.
-
-        Raises:
-            UsageError: If `split`, which the task is in, is not ``train``, or it has no gold.
-        """
+        """Return the few-shot example of a training task."""
         if split != "train":
             raise UsageError(
                 f"few-shot examples come from the training split only, not from {split or 'none'}",

@@ -21,30 +21,20 @@ Action = Literal["add", "merge", "replace", "supersede", "retire", "restore", "c
 
 @dataclass(frozen=True)
 class Change:
-    """One row of a bank's history.
+    """One row of a bank's history."""
 
-    Attributes:
-        number: Position in the history, from 1.
-        time: ISO 8601 time in UTC.
-        before: The item before; None if it did not exist.
-        after: The item after; None if it no longer exists.
-        reason: Why, in the caller's words.
-        operation: Number of the first change of the operation; its changes are undone together.
-        made_by: The part of the program that decided on the change, e.g. ``consolidation``;
-            empty for a caller's own change.
-        undoes: The operation that an undo takes back; 0 for any other change.
-    """
-
-    number: int
-    time: str
+    number: int  #: Position in the history, from 1
+    time: str  #: ISO 8601 time in UTC
     action: Action
     item_id: str
-    before: MemoryItem | None
-    after: MemoryItem | None
-    reason: str
-    operation: int
+    before: MemoryItem | None  #: The item before; None if it did not exist
+    after: MemoryItem | None  #: The item after; None if it no longer exists
+    reason: str  #: Why, in the caller's words
+    operation: int  #: Number of the first change of the operation; its changes are undone together
+    #: The part of the program that decided on the change, e.g. ``consolidation``; empty for a
+    #: caller's own change.
     made_by: str = ""
-    undoes: int = 0
+    undoes: int = 0  #: The operation that an undo takes back; 0 for any other change
 
 
 def undo(store: Store, number: int | None) -> Change:

@@ -30,28 +30,20 @@ ABSENT = "absent:"
 
 @dataclass(frozen=True)
 class Provenance:
-    """One experience that an item rests on.
-
-    Attributes:
-        task: Id of the task, empty for a seed; `group` (excluded by the leakage filter too) and
-            `corpus` (pack or folder) are the task's.
-        trial: The trial, as ``arm/task.seed``; empty for gold and seed.
-        judge: Who judged it, e.g. ``execution`` or ``lm:local``.
-        model: Name of the model that made the attempt.
-        time: ISO 8601 time in UTC.
-        author: Who wrote the item, e.g. ``rules``, ``lm:local`` or a person.
-    """
+    """One experience that an item rests on."""
 
     __pydantic_config__ = _NO_OTHER_KEYS
 
+    #: Id of the task, empty for a seed; `group` (excluded by the leakage filter too) and `corpus`
+    #: (pack or folder) are the task's
     task: str = ""
     group: str = ""
     corpus: str = ""
-    trial: str = ""
-    judge: str = ""
-    model: str = ""
-    time: str = ""
-    author: str = ""
+    trial: str = ""  #: The trial, as ``arm/task.seed``; empty for gold and seed
+    judge: str = ""  #: Who judged it, e.g. ``execution`` or ``lm:local``.
+    model: str = ""  #: Name of the model that made the attempt
+    time: str = ""  #: ISO 8601 time in UTC
+    author: str = ""  #: Who wrote the item, e.g. ``rules``, ``lm:local`` or a person.
 
 
 @dataclass(frozen=True)
@@ -66,23 +58,15 @@ class Scope:
 
 @dataclass(frozen=True)
 class Counters:
-    """Outcomes of the trials that an item was shown to.
-
-    Attributes:
-        retrieved: Trials that it was shown to.
-        success: Of these, those judged right; an easy task succeeds with any item.
-        failure: Of these, those judged wrong.
-        helped: Tasks that failed without memory and succeeded with the item.
-        hurt: Tasks that succeeded without memory and failed with the item.
-    """
+    """Outcomes of the trials that an item was shown to."""
 
     __pydantic_config__ = _NO_OTHER_KEYS
 
-    retrieved: Count = 0
-    success: Count = 0
-    failure: Count = 0
-    helped: Count = 0
-    hurt: Count = 0
+    retrieved: Count = 0  #: Trials that it was shown to
+    success: Count = 0  #: Of these, those judged right; an easy task succeeds with any item
+    failure: Count = 0  #: Of these, those judged wrong
+    helped: Count = 0  #: Tasks that failed without memory and succeeded with the item
+    hurt: Count = 0  #: Tasks that succeeded without memory and failed with the item
 
     def __add__(self, other: Counters) -> Counters:
         """Return the sum of both."""
@@ -117,19 +101,6 @@ class Turn:
 class MemoryItem:
     """One strategy, pitfall, contrast or few-shot example, with its evidence.
 
-    Attributes:
-        title: A few words that distinguish it from other items.
-        description: When it applies, in one sentence. Retrieval reads this and the title.
-        content: What to do, or what to avoid and how to recognize it.
-        pattern: A query or code skeleton with slots ``<<name>>``; may be empty.
-        tags: Terms to find it by: names of classes and properties, features of the query.
-        provenance: The first experience it rests on; `evidence` are further ones.
-        counters: Outcomes of the trials it was shown to.
-        question: The question of the first experience, for examples and demonstrations.
-        query: The query that answered it, for a success; a gold item's query is its pattern.
-        turns: A success's own turns; empty for agents without turns.
-        status: Only active items are retrieved; `superseded_by` is the id of what replaced it.
-
     Raises:
         UsageError: If source or status is unknown, or title or content is missing.
 
@@ -143,19 +114,23 @@ class MemoryItem:
 
     __pydantic_config__ = _NO_OTHER_KEYS
 
-    title: str
-    description: str
-    content: str
+    title: str  #: A few words that distinguish it from other items
+    description: str  #: When it applies, in one sentence. Retrieval reads this and the title.
+    content: str  #: What to do, or what to avoid and how to recognize it
     src: ItemSource
-    pattern: str = ""
+    pattern: str = ""  #: A query or code skeleton with slots ``<<name>>``; may be empty
+    #: Terms to find it by: names of classes and properties, features of the query
     tags: tuple[str, ...] = ()
     scope: Scope = Scope()
+    #: The first experience it rests on; `evidence` are further ones
     provenance: Provenance = Provenance()
     evidence: tuple[Provenance, ...] = ()
-    counters: Counters = Counters()
-    question: str = ""
+    counters: Counters = Counters()  #: Outcomes of the trials it was shown to
+    question: str = ""  #: The question of the first experience, for examples and demonstrations
+    #: The query that answered it, for a success; a gold item's query is its pattern
     query: str = ""
-    turns: tuple[Turn, ...] = ()
+    turns: tuple[Turn, ...] = ()  #: A success's own turns; empty for agents without turns
+    #: Only active items are retrieved; `superseded_by` is the id of what replaced it
     status: ItemStatus = "active"
     superseded_by: str = ""
 

@@ -32,32 +32,20 @@ class LeakageFilter:
     item may name a wrong source or none, its texts are checked too: a query equivalent to a gold
     of the evaluation or of the task itself, and sentences that repeat one of their questions, are
     leaks whatever the provenance says.
-
-    Attributes:
-        task: Id of the trial's task, which is in `group`.
-        evaluation: Ids of the tasks of the evaluation split, which are in `evaluation_groups`.
-        corpus: Name of the pack or folder of these ids; other corpora may have the same ids.
-        gold_hashes: `query_hashes` of the gold queries, and their `shape_hash`, which is
-            compared with items without provenance.
-        questions: The questions of these golds.
-        prefixes: Prefixes that a query of an item need not declare.
-
-    Examples:
-        >>> from reasoningbank.memory import Provenance
-        >>> leakage = LeakageFilter(task="t1", group="masses", evaluation=frozenset({"t2"}))
-        >>> item = MemoryItem("Masses", "", "Use up:mass.", "gold", provenance=Provenance("t2"))
-        >>> leakage.finding(item).code
-        'evaluation-task'
     """
 
-    task: str = ""
+    task: str = ""  #: Id of the trial's task, which is in `group`
     group: str = ""
+    #: Ids of the tasks of the evaluation split, which are in `evaluation_groups`
     evaluation: frozenset[str] = frozenset()
     evaluation_groups: frozenset[str] = frozenset()
+    #: Name of the pack or folder of these ids; other corpora may have the same ids
     corpus: str = ""
+    #: `query_hashes` of the gold queries, and their `shape_hash`, which is compared with items
+    #: without provenance
     gold_hashes: frozenset[str] = frozenset()
-    questions: frozenset[str] = frozenset()
-    prefixes: Prefixes = ()
+    questions: frozenset[str] = frozenset()  #: The questions of these golds
+    prefixes: Prefixes = ()  #: Prefixes that a query of an item need not declare
 
     @classmethod
     def of(

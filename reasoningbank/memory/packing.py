@@ -35,18 +35,13 @@ _HEADS: Mapping[ItemSource, str] = {
 
 @dataclass(frozen=True)
 class FoundItem:
-    """A retrieved item.
-
-    Attributes:
-        score: Its ranking score, comparable within one search only.
-        text: The text that is shown, never cut; `tokens` long.
-        example: The few-shot example that is shown instead of the text, if any.
-    """
+    """A retrieved item."""
 
     item: MemoryItem
-    score: float
-    text: str
+    score: float  #: Its ranking score, comparable within one search only
+    text: str  #: The text that is shown, never cut; `tokens` long
     tokens: int
+    #: The few-shot example that is shown instead of the text, if any
     example: FewShotExample | None = None
 
     @classmethod

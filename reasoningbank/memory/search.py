@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from reasoningbank.corpus.task import shuffle_key
-from reasoningbank.errors import QueryError
+from reasoningbank.errors import QueryError, UsageError
 from reasoningbank.findings import Finding
 from reasoningbank.memory.bank import MemoryBank
 from reasoningbank.memory.item import ItemSource, MemoryItem, Scope
@@ -51,47 +51,36 @@ _ASKS_FOR: Mapping[Form, re.Pattern[str]] = {
 
 @dataclass(frozen=True)
 class Ranking:
-    """The weight of each criterion beside the text match, which is in [0, 1].
+    """The weight of each criterion beside the text match, which is in [0, 1]."""
 
-    Attributes:
-        scope: Added if pack and endpoint are those of the trial, subtracted if they are others.
-        evidence: Times the share of tasks that the item helped among those that it changed,
-            from -0.5 to 0.5, with a prior of two each way.
-        repetition: Times the share of its words that an item has in common with one ranked
-            before it.
-        form: Subtracted if its query has another form than the question asks for: beside a
-            CONSTRUCT a small model writes CONSTRUCT, whatever it is asked.
-        entities: Times the overlap of the classes of the entities that both questions name. A
-            small model has to see how a name enters a query.
-    """
-
+    #: Added if pack and endpoint are those of the trial, subtracted if they are others
     scope: float = 0.1
+    #: Times the share of tasks that the item helped among those that it changed, from -0.5 to 0.5,
+    #: with a prior of two each way
     evidence: float = 0.2
+    #: Times the share of its words that an item has in common with one ranked before it
     repetition: float = 0.1
+    #: Subtracted if its query has another form than the question asks for: beside a CONSTRUCT a
+    #: small model writes CONSTRUCT, whatever it is asked
     form: float = 0.2
+    #: Times the overlap of the classes of the entities that both questions name. A small model has
+    #: to see how a name enters a query.
     entities: float = 0.2
 
 
 @dataclass(frozen=True)
 class Retrieval:
-    """The result of one search.
+    """The result of one search."""
 
-    Attributes:
-        query: The text searched for.
-        found: The items that are shown, best first.
-        filtered_out: Id and reason of the items that the leakage filter removed.
-        tokens: Tokens of the items that are shown.
-        skipped: Id and reason of the items that did not fit the budget.
-        at_random: Whether the items were drawn at random.
-        demonstrations: Worked turns that are shown beside the items; their tokens are extra.
-    """
-
-    query: str
-    found: tuple[FoundItem, ...] = ()
+    query: str  #: The text searched for
+    found: tuple[FoundItem, ...] = ()  #: The items that are shown, best first
+    #: Id and reason of the items that the leakage filter removed
     filtered_out: tuple[tuple[str, Finding], ...] = ()
-    tokens: int = 0
+    tokens: int = 0  #: Tokens of the items that are shown
+    #: Id and reason of the items that did not fit the budget
     skipped: tuple[tuple[str, Finding], ...] = ()
-    at_random: bool = False
+    at_random: bool = False  #: Whether the items were drawn at random
+    #: Worked turns that are shown beside the items; their tokens are extra
     demonstrations: tuple[ShownDemonstration, ...] = ()
 
     def to_event(self) -> dict[str, Any]:
@@ -119,6 +108,7 @@ def retrieve(
     ranking: Ranking = Ranking(),
     examples: bool = False,
     linker: EntityLinker | None = None,
+    own: Callable[[str, Sequence[MemoryItem]], Iterable[MemoryItem]] | None = None,
 ) -> Retrieval:
     """Return the items that a question is shown.
 
@@ -137,13 +127,14 @@ def retrieve(
         linker: Finds the entities that a question names. Items are then searched for by the
             question with the classes of its entities in place of their names, ranked by these
             classes, and shown as few-shot examples with their entities linked.
+        own: Chooses, instead, from the question and all items that may be shown, the best first.
     """
     text = without_identifiers(question if linker is None else linker.generalized(question))
     form: Form = next((f for f, sign in _ASKS_FOR.items() if sign.search(question)), "SELECT")
     allowed: list[tuple[MemoryItem, float]] = []
     filtered_out: list[tuple[str, Finding]] = []
     # Search examples separately, since the many similar lessons would crowd them out.
-    for with_example in (True, False) if examples else (None,):
+    for with_example in () if own else (True, False) if examples else (None,):
         matches, findings = _matching(bank, text, k, leakage, kinds, with_example)
         allowed += matches
         filtered_out += findings
@@ -154,9 +145,18 @@ def retrieve(
             for item, score in allowed
         ]
     ranked = _ranked(allowed, form, scope, ranking)
+    if own is not None:
+        pool = [item for item in bank.items() if kinds is None or item.src in kinds]
+        found = {item.id: leakage.finding(item) for item in pool}
+        filtered_out = [(name, finding) for name, finding in found.items() if finding]
+        chosen = list(own(question, [item for item in pool if found[item.id] is None]))
+        if not all(found.get(getattr(item, "id", ""), item) is None for item in chosen):
+            what = "the retriever returned something else than items that it was given"
+            raise UsageError(what, code="wrong-type")
+        ranked = [(item, 1 / place) for place, item in enumerate(chosen, 1)]
     candidates = [FoundItem.of(i, score, examples=examples, linker=linker) for i, score in ranked]
     packed = (pack_examples if examples else pack)(candidates, items=k, tokens=tokens)
-    used = sum(found.tokens for found in packed.chosen)
+    used = sum(one.tokens for one in packed.chosen)
     return Retrieval(question, packed.chosen, tuple(filtered_out), used, packed.skipped)
 
 
@@ -178,14 +178,6 @@ def retrieve_random(
     The draw depends on task, seed and item ids only, never on the question, so an item may also
     be one of the best matches by chance. Whole items are drawn while they fit, so the tokens fall
     short by less than the smallest item left.
-
-    Args:
-        question: Recorded, not searched for.
-        tokens: Tokens that a search would have shown.
-        seed: Another seed gives another draw.
-        k: Maximum number of items; the tokens may then fall short by more.
-        example_tokens: The part of `tokens` for few-shot examples; the rest is for other items.
-            None draws both alike.
 
     `leakage`, `kinds`, `examples` and `linker` are as in `retrieve`.
     """

@@ -23,23 +23,12 @@ _HASH_NAME = re.compile(r"([0-9a-f]{16})\.jsonl(\.gz)?")
 
 @dataclass(frozen=True)
 class Snapshot:
-    """The items of a bank, of every status, by id.
+    """The items of a bank, of every status, by id."""
 
-    Attributes:
-        items: The items, by id. Banks with the same items have equal snapshots; the history is
-            not part of it.
-        hash: Hash of the lines, 16 hexadecimal digits: content, evidence and counts.
-
-    Examples:
-        >>> one = MemoryItem("A", "a", "Do a.", "success")
-        >>> two = MemoryItem("B", "b", "Do b.", "failure")
-        >>> Snapshot.of([one, two]) == Snapshot.of([two, one])
-        True
-        >>> Snapshot.of([]).hash
-        'e3b0c44298fc1c14'
-    """
-
+    #: The items, by id. Banks with the same items have equal snapshots; the history is not part of
+    #: it.
     items: tuple[MemoryItem, ...]
+    #: Hash of the lines, 16 hexadecimal digits: content, evidence and counts
     hash: str = field(init=False)
 
     def __post_init__(self) -> None:
@@ -52,11 +41,7 @@ class Snapshot:
 
     @classmethod
     def of(cls, items: Iterable[MemoryItem]) -> Snapshot:
-        """Return the snapshot of these items.
-
-        Raises:
-            UsageError: If an item occurs twice.
-        """
+        """Return the snapshot of these items."""
         return cls(tuple(items))
 
     def lines(self) -> bytes:
@@ -64,19 +49,11 @@ class Snapshot:
         return b"".join(f"{item.json_text(sort_keys=True)}\n".encode() for item in self.items)
 
     def write(self, folder: Path) -> Path:
-        """Write ``HASH.jsonl`` into a folder, which is created if missing; return the file.
-
-        Raises:
-            RecordError: If it cannot be written.
-        """
+        """Write ``HASH.jsonl`` into a folder, which is created if missing; return the file."""
         return self.write_file(folder / f"{self.hash}.jsonl")
 
     def write_file(self, path: Path) -> Path:
-        """Write a file atomically, compressed if its name ends in ``.gz``; return it.
-
-        Raises:
-            RecordError: If it cannot be written.
-        """
+        """Write a file atomically, compressed if its name ends in ``.gz``; return it."""
         raw = self.lines()
         # Without a timestamp, equal snapshots are equal files.
         data = gzip.compress(raw, mtime=0) if path.suffix == ".gz" else raw
@@ -86,17 +63,7 @@ class Snapshot:
 
     @classmethod
     def read(cls, path: Path) -> Snapshot:
-        """Read JSON lines, compressed or not, in any order.
-
-        Args:
-            path: The file. If its name is a hash, its content must match: the items as they are
-                written today, or the lines as they are in the file.
-
-        Raises:
-            RecordError: If it cannot be read, or does not match its name.
-            UsageError: If a line is not a memory item, or an item occurs twice; the error names
-                the line.
-        """
+        """Read JSON lines, compressed or not, in any order."""
         try:
             return cls.parse(path.read_bytes(), name=path.name, where=str(path))
         except OSError as error:

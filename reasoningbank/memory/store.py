@@ -23,40 +23,10 @@ VERSION = 1
 #: Seconds to wait for another process that writes.
 WAIT_S = 30.0
 
-_OPERATIONS = """CREATE TABLE IF NOT EXISTS operations (
-    operation INTEGER PRIMARY KEY,
-    made_by TEXT NOT NULL, -- the part of the program that decided on it
-    undoes INTEGER NOT NULL -- the operation that it undoes, or 0
-)"""
+#: The statements that create a bank.
 TABLES = (
-    """CREATE TABLE items (
-        key INTEGER PRIMARY KEY AUTOINCREMENT,
-        id TEXT NOT NULL UNIQUE,
-        status TEXT NOT NULL,
-        src TEXT NOT NULL,
-        title TEXT NOT NULL,
-        item TEXT NOT NULL -- the whole item as JSON
-    )""",
-    """CREATE TABLE changes (
-        number INTEGER PRIMARY KEY AUTOINCREMENT,
-        operation INTEGER NOT NULL, -- first number of what was changed together
-        time TEXT NOT NULL,
-        action TEXT NOT NULL,
-        item_id TEXT NOT NULL,
-        before TEXT, -- the whole item as JSON
-        after TEXT,
-        reason TEXT NOT NULL
-    )""",
-    "CREATE INDEX changes_of_item ON changes(item_id)",
-    "CREATE INDEX changes_together ON changes(operation)",
-    """CREATE TABLE embeddings (
-        item_id TEXT NOT NULL,
-        embedder TEXT NOT NULL,
-        vector BLOB NOT NULL, -- little-endian float16, length 1
-        PRIMARY KEY (item_id, embedder)
-    ) WITHOUT ROWID""",
+    *Path(__file__).with_name("bank.sql").read_text("utf-8").split(";")[:-1],
     WordIndex.schema("words"),
-    _OPERATIONS,
     f"PRAGMA application_id = {APPLICATION}",
     f"PRAGMA user_version = {VERSION}",
 )
@@ -212,11 +182,6 @@ class Store:
                 for statement in TABLES:
                     database.execute(statement)
             database.execute("COMMIT")
-        named = "SELECT 1 FROM sqlite_master WHERE name = 'operations'"
-        if not database.execute(named).fetchone():
-            database.execute(
-                _OPERATIONS.replace("TABLE", "TEMP TABLE") if self.readonly else _OPERATIONS
-            )
         self.words = WordIndex(database, "words")
         if self.readonly:
             database.execute("PRAGMA query_only = 1")

@@ -25,19 +25,12 @@ _FILES = {"graph": "calibration.json", "rag": "calibration_rag.json"}
 
 @dataclass(frozen=True)
 class Confidence:
-    """An agent's confidence in its own answer.
+    """An agent's confidence in its own answer."""
 
-    Attributes:
-        score: The evidence for the query, from 0 to 1.
-        confidence: The probability that it is right, from 0 to 1.
-        calibrated: Whether that was measured on judged trials; otherwise it is the score.
-        explanation: How the query was made, and what is wrong with it.
-    """
-
-    score: float
-    confidence: float
-    calibrated: bool
-    explanation: str
+    score: float  #: The evidence for the query, from 0 to 1
+    confidence: float  #: The probability that it is right, from 0 to 1
+    calibrated: bool  #: Whether that was measured on judged trials; otherwise it is the score
+    explanation: str  #: How the query was made, and what is wrong with it
 
     @classmethod
     def of(cls, score: float, table: Calibration | None, explanation: str) -> Confidence:
@@ -49,12 +42,6 @@ class Confidence:
 class Calibration(BaseModel):
     """The measured share of right queries at each score.
 
-    Attributes:
-        scores: Scores in ascending order.
-        rates: The share of right queries at each.
-        trials: Number of judged trials.
-        model: The model, as `reasoningbank.lm.asked_as` names it; empty for any.
-
     Examples:
         >>> table = Calibration(scores=(0.2, 0.8), rates=(0.1, 0.5), trials=40)
         >>> round(table.rate(0.5), 2), table.rate(1.0)
@@ -63,10 +50,10 @@ class Calibration(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    scores: tuple[float, ...] = Field(min_length=1)
-    rates: tuple[float, ...] = Field(min_length=1)
-    trials: int = Field(ge=1)
-    model: str = ""
+    scores: tuple[float, ...] = Field(min_length=1)  #: Scores in ascending order
+    rates: tuple[float, ...] = Field(min_length=1)  #: The share of right queries at each
+    trials: int = Field(ge=1)  #: Number of judged trials
+    model: str = ""  #: The model, as `reasoningbank.lm.asked_as` names it; empty for any
 
     @model_validator(mode="after")
     def _is_a_table(self) -> Calibration:
@@ -85,19 +72,7 @@ class Calibration(BaseModel):
 
 
 def confidence_score(*, valid: bool, similarity: float, attempts: int) -> float:
-    """Return the evidence for a query, from 0 to 1.
-
-    Args:
-        valid: Whether validation found nothing wrong.
-        similarity: Retrieval score of the nearest example, from 0 to 1.
-        attempts: Queries that were written; a first one is more often right than a third.
-
-    Examples:
-        >>> confidence_score(valid=True, similarity=1.0, attempts=1)
-        1.0
-        >>> confidence_score(valid=False, similarity=0.5, attempts=3)
-        0.2167
-    """
+    """Return the evidence for a query, from 0 to 1."""
     near = min(1.0, max(0.0, similarity))
     return round(0.5 * valid + 0.3 * near + 0.2 / max(1, attempts), 4)
 
@@ -107,18 +82,6 @@ def fit_calibration(judged: Iterable[tuple[float, bool]], model: str = "") -> Ca
 
     The rate of each pooled block of trials is the mean of Jeffreys' posterior, so that a few trials
     never give 0 or 1.
-
-    Args:
-        judged: Score of each trial, and whether its query was right.
-        model: The model that was asked.
-
-    Raises:
-        UsageError: If there is no trial.
-
-    Examples:
-        >>> table = fit_calibration([(0.2, False), (0.3, False), (0.9, True), (0.9, True)])
-        >>> table.scores, [round(rate, 2) for rate in table.rates], table.trials
-        ((0.2, 0.3, 0.9), [0.17, 0.17, 0.83], 4)
     """
     import numpy as np
     import pandas as pd
@@ -158,15 +121,6 @@ def confidence_in(trajectory: Trajectory) -> Confidence | None:
 
 
 def load_calibration(pack: Pack, agent: str = "graph", model: str = "") -> Calibration | None:
-    """Return a pack's calibration of an agent; None if there is none for the model.
-
-    Args:
-        pack: The pack.
-        agent: ``graph`` or ``rag``.
-        model: The model, as `reasoningbank.lm.asked_as` names it; empty for any.
-
-    Raises:
-        UsageError: If the file cannot be read or is invalid.
-    """
+    """Return a pack's calibration of an agent; None if there is none for the model."""
     table = read_json(pack.hints / _FILES[agent], Calibration) if pack.hints else None
     return None if table is None or (model and table.model not in ("", model)) else table

@@ -37,16 +37,11 @@ _Scores = dict[str, tuple[float, tuple[str, ...]]]
 
 @dataclass(frozen=True)
 class Detected:
-    """A pattern that a question needs.
+    """A pattern that a question needs."""
 
-    Attributes:
-        pattern: Its name.
-        score: Confidence from 0 to 1.
-        because: The words of the question that show it, or the patterns it follows from.
-    """
-
-    pattern: str
-    score: float
+    pattern: str  #: Its name
+    score: float  #: Confidence from 0 to 1
+    #: The words of the question that show it, or the patterns it follows from
     because: tuple[str, ...] = ()
 
 
@@ -83,18 +78,6 @@ class PatternDetector:
 
     A rule's match inside a longer one does not count: *parte del discorso* is not a question about
     parts. Quoted words are entities: one that a rule matches as a whole is weak evidence.
-
-    Args:
-        patterns: The rules.
-
-    Examples:
-        >>> from reasoningbank.nl2sparql.hints import Pattern
-        >>> rules = Pattern(name="EMOTION", strong={"it": ("emozione",), "en": ("emotion",)})
-        >>> detector = PatternDetector(PatternSet(patterns=(rules,)))
-        >>> [(d.pattern, d.because) for d in detector.detect("Le parole e l'emozione espressa")]
-        [('EMOTION', ('emozione',))]
-        >>> detector.detect('What does "emotion" mean?')
-        []
     """
 
     def __init__(self, patterns: PatternSet) -> None:
@@ -121,11 +104,7 @@ class PatternDetector:
                     self._known[language] |= {stem(w, language) for w in plain if w.isalpha()}
 
     def detect(self, question: str) -> list[Detected]:
-        """Return the patterns that a question needs, the most certain first.
-
-        Args:
-            question: A question in Italian, English, or both.
-        """
+        """Return the patterns that a question needs, the most certain first."""
         # Offsets of tokens are those in the composed text.
         question = unicodedata.normalize("NFC", question)
         tokens = read_tokens(question, self._set.shapes)[:MOST_TOKENS]
@@ -277,17 +256,11 @@ def _read_rule(text: str, language: str) -> tuple[_Part | None, ...]:
 
 @dataclass(frozen=True)
 class Rate:
-    """Counts of one pattern, or of all patterns.
+    """Counts of one pattern, or of all patterns."""
 
-    Attributes:
-        right: Detected and needed.
-        wrong: Detected but not needed.
-        missed: Needed but not detected.
-    """
-
-    right: int = 0
-    wrong: int = 0
-    missed: int = 0
+    right: int = 0  #: Detected and needed
+    wrong: int = 0  #: Detected but not needed
+    missed: int = 0  #: Needed but not detected
 
     @property
     def precision(self) -> float:
@@ -310,33 +283,19 @@ class Rate:
 
 @dataclass(frozen=True)
 class PatternReport:
-    """How a detector did on labelled questions.
+    """How a detector did on labelled questions."""
 
-    Attributes:
-        by_pattern: Counts of each pattern.
-        micro: Counts of all patterns together.
-        macro_f1: Mean of the patterns' F1.
-        exact: Share of questions with exactly the needed patterns.
-        questions: Number of questions.
-    """
-
-    by_pattern: dict[str, Rate]
-    micro: Rate
-    macro_f1: float
-    exact: float
-    questions: int
+    by_pattern: dict[str, Rate]  #: Counts of each pattern
+    micro: Rate  #: Counts of all patterns together
+    macro_f1: float  #: Mean of the patterns' F1
+    exact: float  #: Share of questions with exactly the needed patterns
+    questions: int  #: Number of questions
 
 
 def pattern_report(
     pairs: Iterable[tuple[Collection[str], Collection[str]]],
 ) -> PatternReport:
-    """Compare detected patterns with the needed ones, given as one pair a question.
-
-    Examples:
-        >>> found = pattern_report([({"A", "B"}, {"A"}), ({"A"}, {"A"}), (set(), {"B"})])
-        >>> found.by_pattern["B"], round(found.micro.precision, 2), round(found.exact, 2)
-        (Rate(right=0, wrong=1, missed=1), 0.67, 0.33)
-    """
+    """Compare detected patterns with the needed ones, given as one pair a question."""
     sets = [(set(detected), set(needed)) for detected, needed in pairs]
     right = Counter(name for given, gold in sets for name in given & gold)
     wrong = Counter(name for given, gold in sets for name in given - gold)

@@ -25,24 +25,16 @@ from reasoningbank.sparql.tokens import Token as QueryToken
 
 @dataclass(frozen=True)
 class PackExample:
-    """A question with the query that answers it.
+    """A question with the query that answers it."""
 
-    Attributes:
-        id: The task's id.
-        nl: The question, in the first language it comes in.
-        sparql: The query.
-        patterns: What it needs: the example's keywords that are patterns; derived from the query
-            if there are none.
-        group: Examples of one group have one template.
-        questions: The question by language.
-    """
-
-    id: str
-    nl: str
-    sparql: str
+    id: str  #: The task's id
+    nl: str  #: The question, in the first language it comes in
+    sparql: str  #: The query
+    #: What it needs: the example's keywords that are patterns; derived from the query if there are
+    #: none
     patterns: tuple[str, ...] = ()
-    group: str = ""
-    questions: tuple[tuple[str, str], ...] = ()
+    group: str = ""  #: Examples of one group have one template
+    questions: tuple[tuple[str, str], ...] = ()  #: The question by language
 
     def question(self, language: str = "") -> str:
         """Return the question in a language; the first one if it does not exist in it."""
@@ -50,13 +42,7 @@ class PackExample:
 
 
 def example_pack(pack: Pack) -> Pack:
-    """Return the pack whose examples may be shown: for a test set, the pack it belongs to.
-
-    Examples:
-        >>> from reasoningbank.corpus import load_pack
-        >>> example_pack(load_pack("liita-test")).examples.name
-        'examples'
-    """
+    """Return the pack whose examples may be shown: for a test set, the pack it belongs to."""
     return load_pack(pack.root) if pack.test is not None and pack.examples == pack.test else pack
 
 

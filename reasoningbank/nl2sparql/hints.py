@@ -174,57 +174,43 @@ class QuerySign(HintModel):
 
 
 class Pattern(HintModel):
-    """One kind of thing that a question may need.
+    """One kind of thing that a question may need."""
 
-    Attributes:
-        name: Its name, e.g. ``EMOTION``.
-        title: A description in a few words.
-        family: Patterns of one family are answered by one specialised generator.
-        strong: Rules by language, each of which is enough.
-        weak: Rules by language, two of which are needed.
-        implies: Patterns that are detected with it.
-        unless: If the question's own words show one of these, this one is not detected.
-        beside: If one of these is detected and a content word of the question is unknown to the
-            file, this one is detected too: the word says more about what is asked.
-        joins: If a pattern out of each list is detected, so is this one.
-        signs: What its queries contain; one sign is enough.
-        checked: Whether a query must contain one of its signs if the question's own words show it;
-            a value's always must.
-        of: For a value, the pattern that its words show.
-    """
-
-    name: str = Field(min_length=1)
-    title: str = ""
-    family: str = ""
-    strong: Rules = {}
-    weak: Rules = {}
-    implies: tuple[str, ...] = ()
+    name: str = Field(min_length=1)  #: Its name, e.g. ``EMOTION``.
+    title: str = ""  #: A description in a few words
+    family: str = ""  #: Patterns of one family are answered by one specialised generator
+    strong: Rules = {}  #: Rules by language, each of which is enough
+    weak: Rules = {}  #: Rules by language, two of which are needed
+    implies: tuple[str, ...] = ()  #: Patterns that are detected with it
+    #: If the question's own words show one of these, this one is not detected
     unless: tuple[str, ...] = ()
+    #: If one of these is detected and a content word of the question is unknown to the file, this
+    #: one is detected too: the word says more about what is asked
     beside: tuple[str, ...] = ()
+    #: If a pattern out of each list is detected, so is this one
     joins: tuple[tuple[str, ...], ...] = ()
+    #: What its queries contain; one sign is enough
     signs: tuple[QuerySign, ...] = Field((), validation_alias="query")
+    #: Whether a query must contain one of its signs if the question's own words show it; a value's
+    #: always must
     checked: bool = False
-    of: str = ""
+    of: str = ""  #: For a value, the pattern that its words show
 
 
 class PatternSet(HintModel):
-    """All patterns of a pack.
+    """All patterns of a pack."""
 
-    Attributes:
-        patterns: In the order of the file.
-        values: Single things that a question may name, such as one emotion, with the same rules
-            and signs; the name of each is how a query writes it.
-        aliases: Further names of patterns, each for one or several of them.
-        shapes: Kinds of codes by name.
-        idle: Phrases by language that show nothing although a rule contains a word of theirs.
-        vocabulary: Words by language that are not entities although no rule contains them.
-    """
-
+    #: In the order of the file
     patterns: tuple[Pattern, ...] = Field((), validation_alias="pattern")
+    #: Single things that a question may name, such as one emotion, with the same rules and signs;
+    #: the name of each is how a query writes it
     values: tuple[Pattern, ...] = Field((), validation_alias="value")
+    #: Further names of patterns, each for one or several of them
     aliases: Mapping[str, tuple[str, ...]] = {}
-    shapes: Mapping[str, re.Pattern[str]] = {}
+    shapes: Mapping[str, re.Pattern[str]] = {}  #: Kinds of codes by name
+    #: Words by language that are not entities although no rule contains them
     vocabulary: Rules = {}
+    #: Phrases by language that show nothing although a rule contains a word of theirs
     idle: Rules = {}
 
     @property
@@ -253,14 +239,7 @@ class PatternSet(HintModel):
 
 @once_a_pack
 def load_patterns(pack: Pack | str) -> PatternSet:
-    """Read the patterns of a pack, once a process; a pack without the file has none.
-
-    Args:
-        pack: A pack or its name.
-
-    Raises:
-        UsageError: If there is no such pack, or the file is invalid or names what does not exist.
-    """
+    """Read the patterns of a pack, once a process; a pack without the file has none."""
     found, where = read_hints(as_pack(pack), "patterns.toml", PatternSet)
     for one in found.patterns:
         for name in (*one.implies, *one.unless, *one.beside, *sum(one.joins, ())):
@@ -343,24 +322,17 @@ class _Base(HintModel):
 
 
 class Constraints(HintModel):
-    """All rules of a pack.
+    """All rules of a pack."""
 
-    Attributes:
-        start: What every prompt begins with.
-        sources: Where facts are found.
-        properties: The property table.
-        rules: Rules by pattern.
-        entries: The rule for several entries.
-        directions: What the ends of relations mean.
-        prefixes: Namespaces by prefix, in the order in which a model sees them.
-    """
-
-    start: _Base = Field(_Base(), validation_alias="base")
-    sources: tuple[SourceRow, ...] = Field((), validation_alias="source")
+    start: _Base = Field(_Base(), validation_alias="base")  #: What every prompt begins with
+    sources: tuple[SourceRow, ...] = Field((), validation_alias="source")  #: Where facts are found
+    #: The property table
     properties: tuple[PropertyRow, ...] = Field((), validation_alias="property")
-    rules: tuple[Rule, ...] = Field((), validation_alias="rule")
-    entries: Entries = Entries()
+    rules: tuple[Rule, ...] = Field((), validation_alias="rule")  #: Rules by pattern
+    entries: Entries = Entries()  #: The rule for several entries
+    #: What the ends of relations mean
     directions: tuple[Direction, ...] = Field((), validation_alias="direction")
+    #: Namespaces by prefix, in the order in which a model sees them
     prefixes: Mapping[str, str] = {}
 
     def pattern_names(self) -> list[str]:
@@ -372,11 +344,7 @@ class Constraints(HintModel):
 
 @once_a_pack
 def load_constraints(pack: Pack) -> Constraints:
-    """Read the rules of a pack, once a process; a pack without the file has none.
-
-    Raises:
-        UsageError: If the file is invalid or names what does not exist.
-    """
+    """Read the rules of a pack, once a process; a pack without the file has none."""
     found, where = read_hints(pack, "constraints.toml", Constraints)
     patterns = load_patterns(pack)
     for name in found.pattern_names():
@@ -386,15 +354,10 @@ def load_constraints(pack: Pack) -> Constraints:
 
 @dataclass(frozen=True)
 class ConstraintPrompt:
-    """Rules for a prompt.
+    """Rules for a prompt."""
 
-    Attributes:
-        text: The rules; the base first and always the same, so that a server caches it.
-        left_out: Titles of what no longer fitted.
-    """
-
-    text: str
-    left_out: tuple[str, ...] = ()
+    text: str  #: The rules; the base first and always the same, so that a server caches it
+    left_out: tuple[str, ...] = ()  #: Titles of what no longer fitted
 
 
 def get_constraints_for_patterns(

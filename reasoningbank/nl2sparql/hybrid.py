@@ -49,21 +49,13 @@ _lock = threading.Lock()
 
 @dataclass(frozen=True)
 class Retrieved:
-    """An example that was found.
+    """An example that was found."""
 
-    Attributes:
-        example: The example.
-        score: The weighted mean of the three scores, from 0 to 1.
-        semantic: Dense score, entities masked: 1 for the nearest example, 0 for the furthest.
-        bm25: Lexical score: the share of the question that its words make up.
-        pattern: Overlap of its patterns with those of the question.
-    """
-
-    example: PackExample
-    score: float
-    semantic: float
-    bm25: float
-    pattern: float
+    example: PackExample  #: The example
+    score: float  #: The weighted mean of the three scores, from 0 to 1
+    semantic: float  #: Dense score, entities masked: 1 for the nearest example, 0 for the furthest
+    bm25: float  #: Lexical score: the share of the question that its words make up
+    pattern: float  #: Overlap of its patterns with those of the question
 
 
 class Retriever(ABC):
@@ -80,15 +72,7 @@ class Retriever(ABC):
         without_groups: Collection[str] = (),
         without_ids: Collection[str] = (),
     ) -> list[Retrieved]:
-        """Return the best examples, best first; ties by id.
-
-        Args:
-            question: A question, in any of the pack's languages.
-            top_k: Most examples.
-            patterns: What the question needs; detected by default.
-            without_groups: Groups to exclude, in an evaluation the question's (leave-group-out).
-            without_ids: Examples to exclude (leave-one-out).
-        """
+        """Return the best examples, best first; ties by id."""
         kept = [
             number
             for number, one in enumerate(self.examples)
@@ -138,11 +122,6 @@ class HybridRetriever(Retriever):
     Raises:
         UsageError: If there is no such pack or index, no example, or a weight is below 0.
         SetupError: If the index's package is missing.
-
-    Examples:
-        >>> found = HybridRetriever("uniprot").retrieve("Which gene encodes Q9Y6K9?", top_k=1)
-        >>> found[0].example.patterns
-        ('GENE',)
     """
 
     def __init__(

@@ -81,12 +81,7 @@ def adapt_query(
 
 
 def same_query(one: str, other: str) -> bool:
-    """Return whether two queries differ only in white space.
-
-    Examples:
-        >>> same_query("ASK { ?s ?p ?o }", "ASK{?s ?p  ?o}")
-        True
-    """
+    """Return whether two queries differ only in white space."""
     return [token.text for token in tokenize(one)] == [token.text for token in tokenize(other)]
 
 
@@ -150,31 +145,19 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Translation:
-    """The query for a question.
+    """The query for a question."""
 
-    Attributes:
-        question: The question.
-        sparql: The best query; None if the model wrote none.
-        is_valid: Whether validation found nothing wrong with it.
-        problems: What is wrong with it.
-        patterns: What the question needs.
-        retrieved: The examples that were found.
-        rules: The rules in the model's prompt.
-        candidates: All queries, in order.
-        calls: Model calls.
-        stopped: Why the loop ended before a valid query or its last round, with the code
-            ``no-query``, ``repeated`` or ``budget``; None if it did not.
-    """
-
-    question: str
-    sparql: str | None
-    is_valid: bool = False
-    problems: tuple[Finding, ...] = ()
-    patterns: tuple[Detected, ...] = ()
-    retrieved: tuple[Retrieved, ...] = ()
-    rules: str = field(default="", repr=False)
-    candidates: tuple[Candidate, ...] = ()
-    calls: int = 0
+    question: str  #: The question
+    sparql: str | None  #: The best query; None if the model wrote none
+    is_valid: bool = False  #: Whether validation found nothing wrong with it
+    problems: tuple[Finding, ...] = ()  #: What is wrong with it
+    patterns: tuple[Detected, ...] = ()  #: What the question needs
+    retrieved: tuple[Retrieved, ...] = ()  #: The examples that were found
+    rules: str = field(default="", repr=False)  #: The rules in the model's prompt
+    candidates: tuple[Candidate, ...] = ()  #: All queries, in order
+    calls: int = 0  #: Model calls
+    #: Why the loop ended before a valid query or its last round, with the code ``no-query``,
+    #: ``repeated`` or ``budget``; None if it did not
     stopped: Finding | None = None
 
     @property
@@ -435,9 +418,6 @@ class RAGAgent:
         embedding: The embedding model, as named for `retrieval.open_embedder`.
         index: What compares vectors, one of `retrieval.INDEXES`.
         whole_groups: Whether the groups of hidden tasks are hidden too (leave-group-out).
-
-    Raises:
-        UsageError: If there is no such level.
     """
 
     name = "rag"

@@ -66,15 +66,10 @@ _IDENTIFIER = re.compile(r"(?![a-z]{3,}\d+$)[^\W\d_](?=(?:.*\d){3}).{5,}")
 
 @dataclass(frozen=True)
 class Validation:
-    """What was found at one level.
+    """What was found at one level."""
 
-    Attributes:
-        problems: What is wrong, the most serious first.
-        notes: What could not be checked, and why.
-    """
-
-    problems: tuple[Finding, ...] = ()
-    notes: tuple[str, ...] = ()
+    problems: tuple[Finding, ...] = ()  #: What is wrong, the most serious first
+    notes: tuple[str, ...] = ()  #: What could not be checked, and why
 
     @property
     def ok(self) -> bool:
@@ -91,20 +86,14 @@ class EndpointValidation(Validation):
 
     It unpacks into four: whether it was executed, the error (None if there is none), the number of
     rows, and the first rows.
-
-    Attributes:
-        executed: Whether the endpoint answered; an empty answer counts.
-        rows: Number of rows, or of triples; 1 for an ASK.
-        truncated: Whether there were more.
-        results: The first rows, by column, terms as a prompt writes them.
-        seconds: How long it took.
     """
 
-    executed: bool = False
-    rows: int = 0
-    truncated: bool = False
+    executed: bool = False  #: Whether the endpoint answered; an empty answer counts
+    rows: int = 0  #: Number of rows, or of triples; 1 for an ASK
+    truncated: bool = False  #: Whether there were more
+    #: The first rows, by column, terms as a prompt writes them
     results: tuple[dict[str, Any], ...] = ()
-    seconds: float = 0.0
+    seconds: float = 0.0  #: How long it took
 
     def __iter__(self) -> Iterator[Any]:
         error = None if self.executed else "; ".join(map(str, self.problems))
@@ -144,9 +133,6 @@ def validate(
 
     Returns:
         The problems, and what the endpoint returned.
-
-    Raises:
-        EndpointError: If the endpoint fails.
     """
     if "syntax" in levels and not (syntax := validate_syntax(sparql, pack)):
         return syntax.problems, None
@@ -280,13 +266,6 @@ def validate_semantic(
 
     Returns:
         At most five problems. A query that does not parse is noted: `validate_syntax` reports it.
-
-    Raises:
-        UsageError: If the pack's files cannot be read.
-
-    Examples:
-        >>> print(validate_semantic("ASK { ?lemma lila:hasPos lila:noun }").problems[0])
-        there is no property lila:hasPos; try lila:hasPOS
     """
     pack = as_pack(pack)
     namespaces = namespaces_of(pack)

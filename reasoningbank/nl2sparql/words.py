@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import re
 import threading
+import tomllib
 import unicodedata
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import snowballstemmer  # type: ignore[import-untyped, unused-ignore]
@@ -32,50 +34,17 @@ _PARTS = re.compile(
     r"|(?P<code>(?<!\w)[\w]*\d(?:[\w:.-]*[\w-])?)"
     r"|(?P<word>[^\W\d_]+)"
 )
-_ARTICLES: Mapping[str, frozenset[str]] = {
-    "it": frozenset({"il", "lo", "la", "i", "gli", "le", "l", "un", "uno", "una"}),
-    "en": frozenset({"the", "a", "an", "s"}),
+_WORDS = tomllib.loads(Path(__file__).with_name("words.toml").read_text("utf-8"))
+_ARTICLES = {language: frozenset(text.split()) for language, text in _WORDS["articles"].items()}
+_JOINED = {
+    language: {form: base for base, forms in table.items() for form in forms.split()}
+    for language, table in _WORDS["joined"].items()
 }
-_ITALIAN_JOINED = {
-    "di": "d del dello della dell dei degli delle",
-    "a": "ad al allo alla all ai agli alle",
-    "da": "dal dallo dalla dall dai dagli dalle",
-    "in": "nel nello nella nell nei negli nelle",
-    "su": "sul sullo sulla sull sui sugli sulle",
-    "con": "col coi",
-    "che": "ch",
-    "quanto": "quant",
-    "questo": "quest",
-    "quello": "quell quel quei quegli",
-}
-_JOINED: Mapping[str, Mapping[str, str]] = {
-    "it": {form: base for base, forms in _ITALIAN_JOINED.items() for form in forms.split()},
-    "en": {"n": "and"},
-}
-#: Words of most questions, which say nothing about what is asked.
-_COMMON = """
-di a da in con su per tra fra e o ma che chi cui quale quali sono essere ha hanno si ne ci come
-anche solo ogni tutti tutte tutto
-of in on at by for to from with and or but that which who what is are be has have does do their its
-as also only each every all there it them this these those any some many
-"""
 #: What a word index leaves out.
-_SILENT = frozenset(_COMMON.split()).union(*_ARTICLES.values(), *_JOINED.values())
-_FUNCTION_TEXT = {
-    "it": """
-di a da in con su per tra fra e o ma se non che chi cui quale qual quali quanto quanti quanta quante
-come dove sono essere ha hanno avere ci si ne mi tutti tutte ogni ognuno ciascuno piu meno suo loro
-questo quello cosa del dello della dei degli delle il lo la gli le un una nel nella
-""",
-    "en": """
-of in on at by for to from with and or but not if than as that which who whose what how where is are
-was be been do does did has have had it its their they there all every each any some more most less
-least can could you me please the a an
-""",
-}
+_SILENT = frozenset(_WORDS["common"].split()).union(*_ARTICLES.values(), *_JOINED.values())
 #: Function words by language.
 FUNCTION_WORDS: Mapping[str, frozenset[str]] = {
-    language: frozenset(text.split()) for language, text in _FUNCTION_TEXT.items()
+    language: frozenset(text.split()) for language, text in _WORDS["functions"].items()
 }
 _STEMMING = threading.Lock()
 

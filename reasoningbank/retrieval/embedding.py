@@ -68,16 +68,6 @@ def open_embedder(
             needs that package.
         api_base: Address that replaces a hosted model's own.
         api_key_env: Environment variable that holds a hosted model's key.
-
-    Raises:
-        UsageError: If there is no such model.
-        SetupError: If it cannot be loaded, or its package or key is missing.
-
-    Examples:
-        >>> e5 = open_embedder()
-        >>> rows = e5.passages(["Proteins and diseases", "Taxa and their ranks"])
-        >>> rows.shape, bool((rows @ e5.queries(["malattie"])[0]).argmax() == 0)
-        ((2, 384), True)
     """
     with _LOADING:
         return _opened(name.strip(), api_base, api_key_env)

@@ -90,11 +90,7 @@ class VectorTable:
 
 
 class FaissTable(VectorTable):
-    """The same, compared by FAISS's exact flat index (Johnson et al., arXiv:1702.08734).
-
-    Raises:
-        SetupError: If the package faiss-cpu is not installed.
-    """
+    """The same, compared by FAISS's exact flat index (Johnson et al., arXiv:1702.08734)."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -118,12 +114,7 @@ INDEXES: MappingProxyType[str, type[VectorTable]] = MappingProxyType(
 
 
 def open_index(name: str = DEFAULT_INDEX) -> VectorTable:
-    """Return an empty vector index: ``numpy``, or ``faiss`` with the same exact results.
-
-    Raises:
-        UsageError: If there is no such index.
-        SetupError: If its package is missing.
-    """
+    """Return an empty vector index: ``numpy``, or ``faiss`` with the same exact results."""
     if name not in INDEXES:
         hint = f"choose {' or '.join(INDEXES)}"
         raise UsageError(f"unknown vector index {name!r}", hint=hint, code="unknown-index")
@@ -155,9 +146,6 @@ def best_first(
     Cosines of one model lie close together, at a height that depends on the query: they are scaled
     between the furthest and the nearest text. Lexical scores are absolute and stay. With a dense
     weight of 0, texts without a word in common are left out.
-
-    Raises:
-        UsageError: If a weight is below 0, or both are 0.
     """
     if not (min(weights) >= 0 and 0 < sum(weights) < math.inf):
         raise UsageError(

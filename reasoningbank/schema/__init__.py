@@ -4,27 +4,7 @@
 nothing, `explain_error` what was meant where a query cannot be sent, and `explain_query` does
 whichever of these fits. Each result is a list of `Finding`; `as_lines` renders them for an agent.
 
-Codes of the findings and their fields:
-
-- Names: ``unknown-class``, ``unknown-property`` (name, iri, role, subject, replacements: texts to
-  write instead, notes: note by replacement, counting, class and has, owner), ``unknown-name``
-  (in a query that does not parse), ``wrong-role`` (name, instead), ``resource-as-class`` (name,
-  class), ``not-in-data``, ``only-subclasses`` (subclasses, instead), ``wrong-prefix`` (prefix,
-  declared, known), ``unknown-prefix`` (prefix, replacements).
-- Places: ``missing-service``, ``wrong-service`` (name, service), ``unknown-graph``.
-- Columns: ``unbound-column`` (column, unselected).
-- Values: ``value-form`` (pattern, instead), ``unknown-value`` (predicate, value, sample,
-  replacements, owner), ``unknown-resource`` (name, replacements, owner), ``other-value`` (values),
-  ``other-property`` (property, sample), ``no-property`` (subject, predicate, has),
-  ``text-for-resource`` (resource, class, place, instead), ``resource-for-text`` (instead, sample).
-- Joins: ``reversed-direction`` (pattern, instead), ``wrong-subject``, ``wrong-object`` (pattern,
-  because), ``disconnected`` (parts, bridges), ``missing-step`` (pattern, instead, guess),
-  ``misfit`` (variable, pattern, here, there), ``wrong-class`` (variable, here),
-  ``class-lacks-property`` (class, property, has), ``same-variable``, ``no-match`` (pattern).
-- Conditions: ``filter-removes-all`` (filter, variable, sample, instead, owner),
-  ``filter-unbound`` (filter, variable), ``minus-removes-all``, ``having-removes-all``,
-  ``offset-skips-all``, ``limit-zero``, ``empty-template``.
-- Graphs: ``missing-graph``, ``wrong-graph`` (pattern, graph, instead), ``default-graph-empty``.
+docs/diagnosis.md lists the codes of the findings and their fields.
 """
 
 from reasoningbank.findings import Finding

@@ -191,9 +191,6 @@ def observed_values(client: SPARQLClient, schema: Schema) -> Observed:
     It reads up to 200,000 triples of each property that has no range, or whose range has
     subclasses, so ask only an endpoint on this machine. A property that the endpoint cannot
     answer for, or none of whose subjects has a class, is left out.
-
-    Raises:
-        EndpointError: If the endpoint cannot be reached.
     """
     found: dict[str, Mapping[str, tuple[str, ...]]] = {}
     unsure = [

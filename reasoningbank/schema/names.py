@@ -46,43 +46,23 @@ _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 
 
 def namespace_of(iri: str) -> str:
-    """Return an IRI up to its local name.
-
-    Examples:
-        >>> namespace_of("http://e/core#Tree"), namespace_of("http://e/core/Tree")
-        ('http://e/core#', 'http://e/core/')
-    """
+    """Return an IRI up to its local name."""
     return iri[: len(iri) - len(local_name(iri))]
 
 
 def local_name(iri: str) -> str:
-    """Return what follows the last ``#`` or ``/`` of an IRI.
-
-    Examples:
-        >>> local_name("http://e/core#Tree")
-        'Tree'
-    """
+    """Return what follows the last ``#`` or ``/`` of an IRI."""
     return re.split(r"[#/]", iri)[-1]
 
 
 def words(text: str) -> tuple[str, ...]:
-    """Return the significant words of a name or sentence, in lower case and singular.
-
-    Examples:
-        >>> words("hasProteinNames"), words("Disease_Annotation"), words("hasEC")
-        (('protein', 'name'), ('disease', 'annotation'), ('ec',))
-    """
+    """Return the significant words of a name or sentence, in lower case and singular."""
     found = tuple(dict.fromkeys(_singular(word.lower()) for word in _WORDS.findall(text)))
     return tuple(word for word in found if word not in _EMPTY) or found
 
 
 def is_label(iri: str) -> bool:
-    """Return whether a property is, by its own name, a label property.
-
-    Examples:
-        >>> [is_label("http://e/" + name) for name in ("scientificName", "prefLabel", "mass")]
-        [True, True, False]
-    """
+    """Return whether a property is, by its own name, a label property."""
     return not _CALLED.isdisjoint(words(local_name(iri)))
 
 
@@ -147,26 +127,6 @@ def nearest_names(
     A name that differs only in case, in ``http`` or ``https``, in ``#`` or ``/``, or in its
     namespace comes first. Where a class or property is wanted, the other kind follows only if
     it is much nearer.
-
-    Args:
-        iri: The unknown IRI.
-        schema: The existing names.
-        role: How the name is used in the query.
-        classes: The classes of its subject, whose properties are preferred.
-        among: The only names to choose from; None for all.
-        most: Maximum number of names.
-
-    Examples:
-        >>> core = "http://e/core/"
-        >>> names = Schema.of_terms(
-        ...     [core + "Protein"], [core + "mass", core + "organism", core + "fullName"]
-        ... )
-        >>> [t.iri for t in nearest_names(core + "hasMass", names, role="property")]
-        ['http://e/core/mass']
-        >>> [t.iri for t in nearest_names("http://e/core#protein", names, role="class")]
-        ['http://e/core/Protein']
-        >>> nearest_names(core + "xyz", names, role="property")
-        ()
     """
     every = [
         *(("class", term) for term in schema.classes.values()),
@@ -218,15 +178,7 @@ def _bare(namespace: str) -> str:
 
 
 def nearest_prefixes(prefix: str, namespaces: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the known prefixes that an unknown one probably means, at most three.
-
-    Examples:
-        >>> known = {"up": "http://e/core/", "uniprotkb": "http://e/uniprot/", "go": "http://g/"}
-        >>> nearest_prefixes("uniprot", known)
-        ('uniprotkb', 'up')
-        >>> nearest_prefixes("core", known), nearest_prefixes("GO", known)
-        (('up',), ('go',))
-    """
+    """Return the known prefixes that an unknown one probably means, at most three."""
     plain = prefix.lower()
     lower = {name.lower(): name for name in namespaces}
     ends: dict[str, str] = {}

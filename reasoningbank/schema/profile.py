@@ -60,13 +60,6 @@ class EndpointProfile:
         declared: Classes and properties that are already known, e.g. from a pack's schema.
         look: Rows one bounded look may visit; by default 1,000,000 for an engine on this machine,
             50,000 for any other.
-
-    Examples:
-        >>> from reasoningbank.sparql import OxigraphServer
-        >>> with OxigraphServer() as server:
-        ...     profile = EndpointProfile(EndpointConfig(server.url))
-        ...     profile.in_graphs, profile.look
-        (False, 1000000)
     """
 
     def __init__(

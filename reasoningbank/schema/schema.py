@@ -97,11 +97,6 @@ class Schema:
         address: Its public address; empty if unknown.
         union: Whether a pattern outside GRAPH also matches the named graphs.
         services: Schemas of the endpoints it federates with, by public address.
-
-    Examples:
-        >>> schema = Schema.of_terms(["http://e/Tree"], ["http://e/height"])
-        >>> list(schema.properties), schema.via, schema.complete
-        (['http://e/height'], 'given', True)
     """
 
     def __init__(
@@ -146,9 +141,6 @@ class Schema:
         """Return what Turtle files say: a schema, and VoID statistics of the data.
 
         Without statistics the data may hold more than the schema declares, or less.
-
-        Raises:
-            UsageError: On first use, if a file cannot be read or parsed.
         """
 
         def fill() -> Contents:

@@ -66,17 +66,7 @@ class Statements:
 
 @lru_cache(maxsize=1024)
 def read_statements(query: str) -> Statements:
-    """Return the statements of a query that declares its prefixes.
-
-    Raises:
-        QueryError: If its patterns cannot be read; see `read_query`.
-
-    Examples:
-        >>> found = read_statements("ASK { GRAPH <urn:g> { ?s ^<urn:p>/<urn:q> 'x' } }")
-        >>> [(str(s.subject), str(s.predicate), str(s.object), str(s.graph))
-        ...  for s in found.statements]
-        [('step1', 'urn:p', 's', 'urn:g'), ('step1', 'urn:q', 'x', 'urn:g')]
-    """
+    """Return the statements of a query that declares its prefixes."""
     tree = read_query(query)
     walk = _Walk(tree)
     for group in (tree.where, *tree.others):

@@ -111,23 +111,16 @@ class VoidDataset:
 
 @dataclass(frozen=True)
 class Description:
-    """What an endpoint says about itself.
+    """What an endpoint says about itself."""
 
-    Attributes:
-        endpoint: Public address of the endpoint.
-        source: Name of the endpoint.
-        offered: Whether it offers a description; all else is empty if not.
-        named_graphs: The named graphs listed, with their sizes.
-        triples: The description as RDF.
-        notes: Why something is missing.
-    """
-
-    endpoint: str
-    source: str
-    offered: bool
+    endpoint: str  #: Public address of the endpoint
+    source: str  #: Name of the endpoint
+    offered: bool  #: Whether it offers a description; all else is empty if not
+    #: The named graphs listed, with their sizes
     named_graphs: tuple[NamedGraph, ...] = field(default=(), kw_only=True)
+    #: The description as RDF
     triples: tuple[Triple, ...] = field(default=(), repr=False, kw_only=True)
-    notes: tuple[str, ...] = field(default=(), kw_only=True)
+    notes: tuple[str, ...] = field(default=(), kw_only=True)  #: Why something is missing
 
 
 @dataclass(frozen=True)
@@ -144,17 +137,11 @@ class ServiceDescription(Description):
 
 @dataclass(frozen=True)
 class VoidDescription(Description):
-    """The VoID statistics of an endpoint.
+    """The VoID statistics of an endpoint."""
 
-    Attributes:
-        origin: ``store``, ``well-known``, ``service description``, or empty.
-        datasets: The datasets described, the largest first.
-        truncated: Whether the description was longer than the part read.
-    """
-
-    origin: str = ""
-    datasets: tuple[VoidDataset, ...] = ()
-    truncated: bool = False
+    origin: str = ""  #: ``store``, ``well-known``, ``service description``, or empty
+    datasets: tuple[VoidDataset, ...] = ()  #: The datasets described, the largest first
+    truncated: bool = False  #: Whether the description was longer than the part read
 
 
 @dataclass(frozen=True)
@@ -180,9 +167,6 @@ def discover(client: SPARQLClient) -> Discovery:
     """Read the service description and the statistics of an endpoint, and join them.
 
     If neither names a graph, graphs are looked for in a bounded sample of the data.
-
-    Raises:
-        EndpointError: If the endpoint cannot be reached. A missing description is not an error.
     """
     down: EndpointError | None = None
     steps = _Steps(client)
@@ -214,18 +198,7 @@ def discover(client: SPARQLClient) -> Discovery:
 
 
 def service_description(client: SPARQLClient, steps: _Steps | None = None) -> ServiceDescription:
-    """Read the service description at the endpoint's bare address.
-
-    Raises:
-        EndpointError: If the endpoint cannot be reached. A missing description is not an error.
-
-    Examples:
-        >>> from reasoningbank.sparql import EndpointConfig, OxigraphServer
-        >>> with OxigraphServer() as server:
-        ...     found = service_description(SPARQLClient(EndpointConfig(server.url)))
-        >>> found.offered, len(found.result_formats) > 5, found.named_graphs
-        (True, True, ())
-    """
+    """Read the service description at the endpoint's bare address."""
     triples, note = (steps or _Steps(client)).document("")
     found = _read_service(triples, client, note)
     if found.offered or note:
@@ -242,9 +215,6 @@ def void_description(
 
     The first with counts of classes or properties is used, else the first with any count. A
     `service` description that is known needs no further request.
-
-    Raises:
-        EndpointError: If the endpoint cannot be reached. Missing statistics are not an error.
     """
     notes: list[str] = []
 

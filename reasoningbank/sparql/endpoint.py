@@ -22,12 +22,7 @@ USER_AGENT = "reasoningbank/0.1 (SPARQL research harness; contact: set EndpointC
 
 
 def is_loopback(url: str) -> bool:
-    """Return whether an address is on this machine.
-
-    Examples:
-        >>> is_loopback("http://127.0.0.1:7878/query"), is_loopback("https://example.org/sparql")
-        (True, False)
-    """
+    """Return whether an address is on this machine."""
     host = urlsplit(url).hostname or ""
     if host == "localhost":
         return True
@@ -38,14 +33,7 @@ def is_loopback(url: str) -> bool:
 
 
 def address_key(url: str) -> str | None:
-    """Return a normal form of an address, equal for all its spellings; None for other text.
-
-    Examples:
-        >>> address_key("http://Sparql.example.org/sparql/")
-        'sparql.example.org/sparql'
-        >>> address_key("sparql.example.org") is None
-        True
-    """
+    """Return a normal form of an address, equal for all its spellings; None for other text."""
     try:
         parts = urlsplit(url.strip())
     except ValueError:
@@ -58,12 +46,7 @@ def address_key(url: str) -> str | None:
 
 
 def same_address(one: str, other: str) -> bool:
-    """Return whether two addresses differ only in spelling.
-
-    Examples:
-        >>> same_address("https://example.org/sparql/", "http://Example.org:80/sparql")
-        True
-    """
+    """Return whether two addresses differ only in spelling."""
     key = address_key(one)
     return one == other or (key is not None and key == address_key(other))
 
@@ -71,34 +54,6 @@ def same_address(one: str, other: str) -> bool:
 @dataclass(frozen=True)
 class EndpointConfig:
     """An endpoint: its public identity, its real address, and its limits.
-
-    Attributes:
-        url: The public address, which tasks, memory and records use.
-        name: Short name, shown as the source of results; the host of `url` if empty.
-        authority: Who publishes the data.
-        prefixes: Prefix → namespace, added to queries that use them undeclared.
-        query_url: Where requests go; `url` if None. A pack served on loopback sets it.
-        aliases: Public address → real address, for SERVICE clauses.
-        federated: The endpoints it federates with, as they are queried directly.
-        services: Addresses that SERVICE may name besides the aliases and the endpoint itself.
-            None allows any on a remote endpoint, and no other on loopback. A run always sets it:
-            an agent must not make a public server send data anywhere.
-        max_rows: Most rows, or triples, of one result.
-        max_bytes: Most bytes read of one response.
-        timeout_s: Seconds of one request, as a whole.
-        label_properties: IRIs of properties with readable names, the best first.
-        user_agent: Sent with every request; public endpoints expect a contact in it.
-        headers: Further request headers (e.g. ``Authorization``); never shown in the repr.
-        max_connections: Simultaneous requests of this process to this address.
-        min_interval_s: Fewest seconds between the starts of two requests to this address.
-        cache: File for answers of a public endpoint; no cache by default, and never one for an
-            endpoint on loopback.
-        cache_age_s: Seconds after which a cached answer is not used; 30 days by default.
-        retries: How often a request is repeated after 429, 502, 503, 504 or a lost connection.
-        backoff_s: Wait before the first retry; doubles with each.
-        deadline_s: Seconds of all tries of one query together.
-        tsv: Whether the engine's TSV results are faithful; if not, JSON is requested.
-        tls: TLS settings, e.g. a client certificate; the system's by default.
 
     Raises:
         UsageError: If an address is not http or https, or a number is out of bounds.
@@ -109,28 +64,49 @@ class EndpointConfig:
         ('https://example.org/sparql/', 'Example')
     """
 
-    url: str
-    name: str = ""
-    authority: str = ""
+    url: str  #: The public address, which tasks, memory and records use
+    name: str = ""  #: Short name, shown as the source of results; the host of `url` if empty
+    authority: str = ""  #: Who publishes the data
+    #: Prefix → namespace, added to queries that use them undeclared
     prefixes: Mapping[str, str] = field(default_factory=dict, hash=False, kw_only=True)
+    #: Where requests go; `url` if None. A pack served on loopback sets it.
     query_url: str | None = field(default=None, kw_only=True)
+    #: Public address → real address, for SERVICE clauses
     aliases: Mapping[str, str] = field(default_factory=dict, hash=False, kw_only=True)
+    #: The endpoints it federates with, as they are queried directly
     federated: tuple[EndpointConfig, ...] = field(default=(), kw_only=True)
+    #: Addresses that SERVICE may name besides the aliases and the endpoint itself. None allows any
+    #: on a remote endpoint, and no other on loopback. A run always sets it: an agent must not make
+    #: a public server send data anywhere.
     services: tuple[str, ...] | None = field(default=None, kw_only=True)
-    max_rows: int = field(default=10_000, kw_only=True)
+    max_rows: int = field(default=10_000, kw_only=True)  #: Most rows, or triples, of one result
+    #: Most bytes read of one response
     max_bytes: int = field(default=64 * 1024 * 1024, kw_only=True)
-    timeout_s: float = field(default=30.0, kw_only=True)
+    timeout_s: float = field(default=30.0, kw_only=True)  #: Seconds of one request, as a whole
+    #: IRIs of properties with readable names, the best first
     label_properties: tuple[str, ...] = field(default=DEFAULT_LABELS, kw_only=True)
+    #: Sent with every request; public endpoints expect a contact in it
     user_agent: str = field(default=USER_AGENT, kw_only=True)
+    #: Further request headers (e.g. ``Authorization``); never shown in the repr.
     headers: Mapping[str, str] = field(default_factory=dict, hash=False, repr=False, kw_only=True)
+    #: Simultaneous requests of this process to this address
     max_connections: int = field(default=4, kw_only=True)
+    #: Fewest seconds between the starts of two requests to this address
     min_interval_s: float = field(default=0.0, kw_only=True)
+    #: File for answers of a public endpoint; no cache by default, and never one for an endpoint on
+    #: loopback
     cache: Path | None = field(default=None, kw_only=True)
+    #: Seconds after which a cached answer is not used; 30 days by default
     cache_age_s: float = field(default=30 * 86_400.0, kw_only=True)
+    #: How often a request is repeated after 429, 502, 503, 504 or a lost connection
     retries: int = field(default=3, kw_only=True)
+    #: Wait before the first retry; doubles with each
     backoff_s: float = field(default=0.5, kw_only=True)
+    #: Seconds of all tries of one query together
     deadline_s: float = field(default=120.0, kw_only=True)
+    #: Whether the engine's TSV results are faithful; if not, JSON is requested
     tsv: bool = field(default=True, kw_only=True)
+    #: TLS settings, e.g. a client certificate; the system's by default.
     tls: ssl.SSLContext | None = field(default=None, repr=False, compare=False, kw_only=True)
 
     def __post_init__(self) -> None:

@@ -45,17 +45,11 @@ _QUOTED = re.compile(r"[\"“„«‘]([^\"“”„«»‘’]+)[\"”»’]")
 
 @dataclass(frozen=True)
 class EntityMention:
-    """Words of a question that name one resource.
+    """Words of a question that name one resource."""
 
-    Attributes:
-        words: The words, as in the question.
-        name: The resource as a query may write it; several, if the words name each of them.
-        classes: Its classes, as IRIs.
-    """
-
-    words: str
-    name: str
-    classes: tuple[str, ...] = ()
+    words: str  #: The words, as in the question
+    name: str  #: The resource as a query may write it; several, if the words name each of them
+    classes: tuple[str, ...] = ()  #: Its classes, as IRIs
 
 
 class EntityLinker:
@@ -85,9 +79,6 @@ class EntityLinker:
 
         Identifiers are tried in every namespace of the endpoint's prefixes; names are compared
         with the labels of resources. Of overlapping mentions the longest is used.
-
-        Raises:
-            EndpointError: If the endpoint cannot be reached.
         """
         known = self._known.get(question)
         if known is None:

@@ -38,28 +38,21 @@ MOST_TOKENS = 5_000
 
 @dataclass(frozen=True)
 class PreparedQuery:
-    """A query that is ready to be sent.
+    """A query that is ready to be sent."""
 
-    Attributes:
-        text: The query as sent: the author's text with prefixes, addresses and LIMIT adjusted.
-        variables: The columns of a SELECT in order; empty if they cannot be determined.
-        services: Addresses of the SERVICE clauses as sent, ``?name`` for a variable one.
-        limit: The LIMIT of the outermost level as sent; None if there is none.
-        limit_changed: Whether that LIMIT was added or lowered.
-        limit_note: What was changed about LIMIT, for people.
-        parsed: rdflib's query (prologue and algebra), shared and not to be changed; None if only
-            Oxigraph can parse it, or it has more than 5,000 tokens.
-        original: The author's text, which `edits` turn into `text`.
-    """
-
-    text: str
+    text: str  #: The query as sent: the author's text with prefixes, addresses and LIMIT adjusted
     form: Form
+    #: The columns of a SELECT in order; empty if they cannot be determined
     variables: tuple[str, ...] = ()
+    #: Addresses of the SERVICE clauses as sent, ``?name`` for a variable one
     services: tuple[str, ...] = ()
-    limit: int | None = None
-    limit_changed: bool = False
-    limit_note: str = ""
+    limit: int | None = None  #: The LIMIT of the outermost level as sent; None if there is none
+    limit_changed: bool = False  #: Whether that LIMIT was added or lowered
+    limit_note: str = ""  #: What was changed about LIMIT, for people
+    #: rdflib's query (prologue and algebra), shared and not to be changed; None if only Oxigraph
+    #: can parse it, or it has more than 5,000 tokens
     parsed: Query | None = field(default=None, compare=False, repr=False)
+    #: The author's text, which `edits` turn into `text`
     original: str = field(default="", repr=False)
     edits: tuple[Edit, ...] = field(default=(), repr=False)
 
@@ -68,11 +61,6 @@ class PreparedQuery:
 
         Only a SELECT is changed: in CONSTRUCT and DESCRIBE a LIMIT counts solutions, not triples,
         so their results are cut while they are read.
-
-        Examples:
-            >>> q = prepare("SELECT * { {SELECT ?s {?s ?p ?o} LIMIT 9} }")
-            >>> q.limited(5).text
-            'SELECT * { {SELECT ?s {?s ?p ?o} LIMIT 9} }\\nLIMIT 5'
         """
         if self.form != "SELECT":
             return self
@@ -140,21 +128,6 @@ def prepare(
         limit: Most rows of a SELECT; its outermost LIMIT is added or lowered.
         aliases: Public address → real address, put into SERVICE clauses.
         services: The addresses SERVICE may name besides aliases; None allows any.
-
-    Raises:
-        QueryError: If it is an update (``update-refused``), does not parse (``syntax-error``, with
-            line, column and a hint), uses an unknown prefix (``unknown-prefix``), is too long or
-            complex (``too-long``, ``too-complex``), or names a SERVICE that is not allowed
-            (``service-refused``).
-
-    Examples:
-        >>> q = prepare("SELECT ?c (COUNT(*) AS ?n) { ?s a ?c } GROUP BY ?c", limit=10)
-        >>> q.form, q.variables, q.limit, q.limit_note
-        ('SELECT', ('c', 'n'), 10, 'LIMIT 10 added')
-        >>> prepare("SELECT * { ?s rdfs:label ?o")
-        Traceback (most recent call last):
-        ...
-        reasoningbank.errors.QueryError: line 1, column 26: the query cannot be parsed near ...
     """
     refuse_unreadable(query)
     shape = outline(query)

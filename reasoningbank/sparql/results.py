@@ -61,12 +61,6 @@ class TableResult(_Rows):
         seconds: Wall time of the request, retries included.
         source: Name of the endpoint.
         n_chars: Characters of all cells, counted on arrival; see `chars`.
-
-    Examples:
-        >>> from pyoxigraph import NamedNode
-        >>> result = TableResult.of(["x"], [[NamedNode("http://e/a")], [None]])
-        >>> result.n_rows, result.rows(0, 1)
-        (2, [(<NamedNode value=http://e/a>,)])
     """
 
     @classmethod
@@ -87,14 +81,7 @@ class GraphResult(_Rows):
 
     @classmethod
     def of(cls, triples: Iterable[Triple], **about: Any) -> GraphResult:
-        """Build a result from triples; repeated ones are dropped.
-
-        Examples:
-            >>> from pyoxigraph import NamedNode
-            >>> a = NamedNode("http://e/a")
-            >>> GraphResult.of([Triple(a, a, a), Triple(a, a, a)]).n_rows
-            1
-        """
+        """Build a result from triples; repeated ones are dropped."""
         texts = [[full(part) for part in triple] for triple in dict.fromkeys(triples)]
         return cls(columns(GRAPH_COLUMNS, texts), len(texts), **about)
 

@@ -69,18 +69,6 @@ class OxigraphServer:
             cache keyed by their contents (15 s), starts in 0.1 s, and refuses updates with
             403. In memory, the program's own update address stays open to this machine's
             processes; what is written there is lost when the engine is started again.
-
-    Raises:
-        UsageError: If a file is missing, of unknown format, or does not parse.
-        SetupError: If the port is in use, or the program is missing or does not start.
-
-    Examples:
-        >>> from reasoningbank.sparql.client import SPARQLClient
-        >>> from reasoningbank.sparql.endpoint import EndpointConfig
-        >>> with OxigraphServer([]) as server:
-        ...     with SPARQLClient(EndpointConfig(server.url)) as client:
-        ...         client.query("ASK { ?s ?p ?o }").value
-        False
     """
 
     def __init__(

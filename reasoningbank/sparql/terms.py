@@ -73,12 +73,7 @@ _IRI_CHARS = 2_000
 
 
 def full(term: Term) -> str:
-    r"""Return the lossless N-Triples form of a term.
-
-    Examples:
-        >>> full(Literal("a\nb", language="de"))
-        '"a\\nb"@de'
-    """
+    r"""Return the lossless N-Triples form of a term."""
     return (
         f"<<( {' '.join(full(part) for part in term)} )>>"
         if isinstance(term, Triple)
@@ -87,19 +82,7 @@ def full(term: Term) -> str:
 
 
 def iri(value: str | NamedNode) -> str:
-    """Return an absolute IRI as written in a query, checked for forbidden characters.
-
-    Raises:
-        QueryError: If `value` is not an absolute IRI, so that inserting it would be unsafe.
-
-    Examples:
-        >>> iri("http://example.org/a")
-        '<http://example.org/a>'
-        >>> iri("http://example.org/> . ?x ?y ?z")
-        Traceback (most recent call last):
-        ...
-        reasoningbank.errors.QueryError: http://example.org/> . ?x ?y ?z: not an IRI...
-    """
+    """Return an absolute IRI as written in a query, checked for forbidden characters."""
     text = value.value if isinstance(value, NamedNode) else value
     if not _SCHEME.match(text) or _NOT_IN_IRI.search(text):
         raise QueryError(
@@ -111,17 +94,7 @@ def iri(value: str | NamedNode) -> str:
 
 
 def to_iri(text: str, prefixes: Mapping[str, str] = STANDARD_PREFIXES) -> NamedNode:
-    """Read an IRI as an agent writes it: bare, in angle brackets, or as a prefixed name.
-
-    Raises:
-        QueryError: If it is not one of these, or the prefix is unknown (``unknown-prefix``).
-
-    Examples:
-        >>> to_iri("rdfs:label").value
-        'http://www.w3.org/2000/01/rdf-schema#label'
-        >>> to_iri("<http://example.org/a>").value
-        'http://example.org/a'
-    """
+    """Read an IRI as an agent writes it: bare, in angle brackets, or as a prefixed name."""
     text = text.strip()
     if text.startswith("<") and text.endswith(">"):
         return NamedNode(iri(text[1:-1])[1:-1])
@@ -164,15 +137,7 @@ def unescape(local: str) -> str:
 
 
 def string_literal(text: str, language: str | None = None) -> str:
-    r"""Return text as a string literal for a query, escaped.
-
-    Raises:
-        QueryError: If `language` is not a language tag.
-
-    Examples:
-        >>> string_literal('say "hi"\n')
-        '"say \\"hi\\"\\n"'
-    """
+    r"""Return text as a string literal for a query, escaped."""
     try:
         return str(Literal(text, language=language))
     except ValueError as error:
@@ -180,15 +145,7 @@ def string_literal(text: str, language: str | None = None) -> str:
 
 
 def values(variable: str, terms: Iterable[Term]) -> str:
-    """Return a VALUES clause that binds one variable to each of the terms.
-
-    Raises:
-        QueryError: If a term is a blank node, or `variable` is not a variable name.
-
-    Examples:
-        >>> values("s", [NamedNode("http://e/a"), Literal(1)])
-        'VALUES ?s { <http://e/a> "1"^^<http://www.w3.org/2001/XMLSchema#integer> }'
-    """
+    """Return a VALUES clause that binds one variable to each of the terms."""
     if not re.fullmatch(r"\w+", variable):
         raise QueryError("not a variable name", where=variable[:200])
     texts: list[str] = []
@@ -209,18 +166,6 @@ def compact(
     string that would read as another term, such as ``CHEBI:57353``, is in quotation marks.
     Text longer than `max_chars` characters is cut and followed by its length. An unbound value is
     None.
-
-    Examples:
-        >>> compact(NamedNode("http://www.w3.org/2000/01/rdf-schema#label"))
-        'rdfs:label'
-        >>> compact(NamedNode("http://example.org/a"))
-        '<http://example.org/a>'
-        >>> compact(Literal("Eiche", language="de")), compact(Literal(3)), compact(Literal(True))
-        ('"Eiche"@de', 3, True)
-        >>> compact(Literal("Eiche")), compact(Literal("rdfs:label"))
-        ('Eiche', '"rdfs:label"')
-        >>> compact(Literal("a" * 300), max_chars=5)
-        'aaaaa… (300 characters)'
     """
     if term is None:
         return None
@@ -237,14 +182,7 @@ def compact(
 def written(
     term: Term, prefixes: Mapping[str, str] = STANDARD_PREFIXES, max_chars: int = 200
 ) -> str:
-    """Return a term as a query writes it, with known prefixes; long text is cut.
-
-    Examples:
-        >>> written(Literal("Eiche")), written(Literal(3)), written(Literal(True))
-        ('"Eiche"', '3', 'true')
-        >>> written(Literal("1", datatype=NamedNode(XSD + "boolean")))
-        'true'
-    """
+    """Return a term as a query writes it, with known prefixes; long text is cut."""
     if isinstance(term, NamedNode):
         return _compact_iri(term.value, prefixes, max_chars)
     if isinstance(term, Triple):

@@ -14,7 +14,6 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from reasoningbank.agents import make_agent
 from reasoningbank.agents.registry import AGENTS
 from reasoningbank.corpus import load_shacl_tasks
 from reasoningbank.errors import BudgetError, UsageError
@@ -46,16 +45,19 @@ class Asked(BaseModel):
 
     pack: str = Field(default="uniprot", max_length=500)
     url: str = Field(default="", max_length=2_000, pattern=r"^(https?://\S+)?$")
-    agent: str = Field(default="rag", max_length=50)
+    agent: str = Field(default="rag", max_length=500)
     lm: str = Field(default="local", min_length=1, max_length=500)
     memory: str = Field(default="", max_length=500)
     question: str = Field(default="", max_length=2_000)
     sparql: str = Field(default="", max_length=100_000)
 
 
-def agent_names() -> list[str]:
-    """Return the agents that answer questions without a gold query."""
-    return [name for name in AGENTS if name != "oracle"]
+def agents_of(default: Asked) -> list[str]:
+    """Return the agents that readers may choose: the default, and those that see no gold query.
+
+    Only who starts the server may name one of their own by its import path.
+    """
+    return list(dict.fromkeys((default.agent, *(name for name in AGENTS if name != "oracle"))))
 
 
 @dataclass
@@ -73,10 +75,13 @@ class Answers:
     Args:
         feedback: The folder of verdicts.
         memory: Returns the path and the snapshot that a name of memory stands for.
+        agents: The agents that may answer.
     """
 
-    def __init__(self, feedback: Path, memory: Callable[[str], tuple[Path, str]]) -> None:
-        self._feedback, self._memory = feedback, memory
+    def __init__(
+        self, feedback: Path, memory: Callable[[str], tuple[Path, str]], agents: Sequence[str]
+    ) -> None:
+        self._feedback, self._memory, self._agents = feedback, memory, agents
         self._entries: dict[tuple[str, ...], _Entry] = {}
         self._opening = threading.Lock()
         # Questions wait for each other: models and sandboxes share this machine.
@@ -135,7 +140,9 @@ class Answers:
 
     @contextlib.contextmanager
     def _using(self, asked: Asked, notice: Callable[[str], None]) -> Iterator[Solver]:
-        check_agent(asked.agent)
+        if asked.agent not in self._agents:
+            hint = f"choose {', '.join(self._agents)}"
+            raise UsageError(f"unknown agent {asked.agent!r}", hint=hint, code="unknown-agent")
         if not asked.pack and not asked.url:
             hint = "choose a pack, or give the address of an endpoint"
             raise UsageError("neither a pack nor an endpoint", hint=hint, code="no-endpoint")
@@ -169,13 +176,6 @@ class Answers:
             )
             solver = stack.enter_context(opening)
             return _Entry(solver, stack.pop_all().close)
-
-
-def check_agent(name: str) -> None:
-    """Refuse an unknown agent, and one that needs a gold query."""
-    if make_agent(name).sees_gold:
-        hint = f"choose {', '.join(agent_names())}"
-        raise UsageError(f"{name} needs a gold query", hint=hint, code="needs-gold")
 
 
 def example_questions(pack: str) -> list[str]:

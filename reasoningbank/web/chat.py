@@ -11,7 +11,7 @@ from pydantic import BaseModel, Field
 
 from reasoningbank.corpus import known_packs
 from reasoningbank.errors import UsageError
-from reasoningbank.web.answers import Asked, agent_names
+from reasoningbank.web.answers import Asked, agents_of
 
 
 class ChatRequest(BaseModel):
@@ -25,8 +25,7 @@ class ChatRequest(BaseModel):
 def model_names(default: Asked) -> list[str]:
     """Return the names of models: ``AGENT/PACK``, the default first."""
     packs = dict.fromkeys((default.pack, *known_packs()))
-    agents = dict.fromkeys((default.agent, *agent_names()))
-    return [f"{agent}/{pack}" for pack in packs for agent in agents]
+    return [f"{agent}/{pack}" for pack in packs for agent in agents_of(default)]
 
 
 def question_of(request: ChatRequest, default: Asked) -> Asked:
@@ -36,7 +35,7 @@ def question_of(request: ChatRequest, default: Asked) -> Asked:
     """
     agent, _, pack = request.model.partition("/")
     agent = agent or default.agent
-    if agent not in agent_names():
+    if agent not in agents_of(default):
         hint = f"choose {', '.join(model_names(default)[:3])}, …"
         raise UsageError(f"no model {request.model!r}", hint=hint, code="model_not_found")
     asked = [one.get("content") for one in request.messages if one.get("role") == "user"]

@@ -33,7 +33,7 @@ from reasoningbank.experiment.memory_sources import bank_file, is_bank, opened
 from reasoningbank.lm import CATALOGUE
 from reasoningbank.memory import MemoryBank
 from reasoningbank.web import chat
-from reasoningbank.web.answers import Answers, Asked, Emit, agent_names, example_questions
+from reasoningbank.web.answers import Answers, Asked, Emit, agents_of, example_questions
 from reasoningbank.web.guard import Guard, body_of, is_loopback
 from reasoningbank.web.runs import LiveRun, RunShelf
 
@@ -125,7 +125,8 @@ class Site:
     def __init__(self, settings: PageSettings) -> None:
         self._settings = settings
         self._runs = RunShelf(settings.runs, settings.banks)
-        self._answers = Answers(settings.feedback, self._runs.bank)
+        agents = agents_of(settings.default)
+        self._answers = Answers(settings.feedback, self._runs.bank, agents)
         self._templates = Environment(
             loader=PackageLoader("reasoningbank.web", "page"),
             autoescape=True,
@@ -186,7 +187,7 @@ class Site:
             "ask.html",
             default=default,
             packs=list(dict.fromkeys((default.pack, *known_packs()))),
-            agents=agent_names(),
+            agents=agents_of(default),
             models=list(dict.fromkeys((default.lm, *CATALOGUE))),
             memories=list(await run_in_threadpool(self._runs.banks)),
             question=request.query_params.get("q", "")[:2_000],

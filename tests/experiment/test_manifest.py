@@ -72,6 +72,17 @@ def test_another_run_in_the_same_folder_is_refused(
     assert folder.manifest == before
 
 
+def test_a_run_is_resumed_with_another_number_of_cores(
+    tmp_path: Path, experiment_on: Callable[..., Experiment]
+) -> None:
+    folder = RunFolder(tmp_path / "run")
+    for threads in (2, 1):
+        model = {"m": {"sha256": "1", "threads": threads}}
+        open_run(folder, build_manifest(experiment_on(tmp_path), [TASK], [], model, {}))
+    assert folder.manifest is not None
+    assert folder.manifest["hashes"]["models"]["m"]["threads"] == 2
+
+
 def test_hashes_follow_contents_alone(tmp_path: Path) -> None:
     one, two = tmp_path / "1", tmp_path / "2"
     one.write_text("a", encoding="utf-8")

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sqlite3
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from hashed_words import HashedWords
@@ -172,23 +170,6 @@ def test_undoing_many_looks_once_for_what_they_replaced(bank: MemoryBank) -> Non
     bank._store._database.set_trace_callback(asked.append)
     bank.undo()
     assert sum("superseded_by')" in statement for statement in asked) == 1
-
-
-def test_a_file_without_operations_is_read(tmp_path: Path) -> None:
-    path = tmp_path / "bank.sqlite"
-    with MemoryBank(path, HashedWords()) as bank:
-        bank.add([item("mass")])
-        bank.retire(IDS["mass"], reason="it hurts")
-    with sqlite3.connect(path) as database:
-        database.execute("DROP TABLE operations")
-    database.close()
-    for readonly in (True, False):
-        with MemoryBank(path, HashedWords(), readonly=readonly) as bank:
-            assert [change.action for change in bank.history()] == ["add", "retire"]
-    with MemoryBank(path, HashedWords()) as bank:
-        bank.undo(2)
-        with raises(UsageError, "undone-already"):
-            bank.undo(2)
 
 
 def test_what_is_not_there_cannot_be_undone(bank: MemoryBank) -> None:

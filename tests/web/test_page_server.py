@@ -102,7 +102,9 @@ def test_a_verdict_is_kept_with_the_attempt(page: Page) -> None:
         ("/api/ask", [], 400, "bad-request"),
         ("/api/query", {"pack": "nowhere", "sparql": QUERY}, 400, "unknown-pack"),
         ("/api/query", {"pack": "", "sparql": QUERY}, 400, "no-endpoint"),
-        ("/api/query", {"agent": "oracle", "sparql": QUERY}, 400, "needs-gold"),
+        ("/api/query", {"agent": "oracle", "sparql": QUERY}, 400, "unknown-agent"),
+        # An import path would run code of any installed package.
+        ("/api/query", {"agent": "os:getcwd", "sparql": QUERY}, 400, "unknown-agent"),
         ("/api/query", {"agent": "nobody", "sparql": QUERY}, 400, "unknown-agent"),
         ("/api/query", {"lm": "no model", "sparql": QUERY}, 400, "unknown-model"),
         ("/api/query", {"memory": "none", "sparql": QUERY}, 404, "no-memory"),

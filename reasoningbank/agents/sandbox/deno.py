@@ -55,9 +55,6 @@ def deno_command() -> tuple[str, ...]:
     The runner may read itself, Deno's cache and this folder while it starts, and drops that
     permission before it runs code. It has no environment, no network, no modules outside the
     cache, no write access, 1 GiB of memory for Python and 3 GiB in total.
-
-    Raises:
-        SetupError: If Deno is missing or does not run.
     """
     deno, cache = deno_executable(), _cache()
     strict = ("--cached-only", "--no-remote", "--no-code-cache", "--deny-import", "--deny-net")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -15,6 +16,7 @@ from dspy.primitives.code_interpreter import (
     CodeInterpreterError,
     FinalOutput,
 )
+from dspy.primitives.local_interpreter import LocalInterpreter
 from dspy.primitives.python_interpreter import PythonInterpreter
 
 from reasoningbank.agents.sandbox.deno import (
@@ -118,15 +120,37 @@ class _Interpreter(PythonInterpreter):  # type: ignore[misc]
                 pipe.close()
 
 
+class LocalToolInterpreter(LocalInterpreter):  # type: ignore[misc]
+    """DSPy's `LocalInterpreter`, where tools take positional arguments, and handles stay handles.
+
+    It is no sandbox: code has the user's files and network.
+    """
+
+    _is_prepared = False
+
+    def execute(self, code: str, variables: dict[str, Any] | None = None) -> Any:
+        """Run `code` as DSPy does, with the tools wrapped as in the sandbox."""
+        if not self._is_prepared:
+            # The bound on what a turn prints needs Pyodide's stream.
+            super().execute(f"{_PRELUDE}\n_builtins.print = _rb_print\ndel print")
+            self._is_prepared = True
+        wraps = "; ".join(f"{name} = _rb_wrap({name})" for name in self.tools)
+        return super().execute(f"{wraps}\n{code}", variables)
+
+    def invoke_tool(self, tool_name: str, args: list[Any], kwargs: dict[str, Any]) -> Any:
+        """Call a tool with all arguments by name, since `dspy.Tool` takes no others."""
+        if tool_name in self.tools:
+            bound = inspect.signature(self.tools[tool_name]).bind(*args, **kwargs)
+            args, kwargs = [], dict(bound.arguments)
+        return encode(super().invoke_tool(tool_name, args, kwargs))
+
+
 class Sandbox:
     """A `CodeInterpreter` for `dspy.RLM` that survives what the agent's code does.
 
     An execution is stopped after `timeout_s` seconds (time inside tools not counted), and a crashed
     interpreter is replaced; the agent sees either as an error, which says that its variables are
     gone. Python has 1 GiB of memory; more raises a `MemoryError`.
-
-    Args:
-        timeout_s: Seconds of computation of one execution.
     """
 
     execution_instructions = (
@@ -265,10 +289,6 @@ class SandboxPool:
 
     An instance is a factory for `dspy.RLM(interpreter_factory=...)`. The caller shuts a sandbox
     down; none is used twice. The pool is a context manager that shuts down the spares.
-
-    Args:
-        spare: Sandboxes to keep ready, at least 0. Each takes 150 to 190 MB.
-        timeout_s: Seconds of computation of one execution.
     """
 
     execution_instructions = Sandbox.execution_instructions

@@ -8,9 +8,11 @@ that all hold at once.
 
 from __future__ import annotations
 
+import tomllib
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Annotated, Any
 
 from rdflib import OWL, RDF, RDFS, Graph, Literal, URIRef
@@ -209,40 +211,7 @@ PREFIX owl: <http://www.w3.org/2002/07/owl#>
 """
 #: The vocabularies of ontologies are not part of them.
 _OWN = (str(RDF), str(RDFS), str(OWL))
-_CLASSES = """\
-SELECT DISTINCT ?thing ?label ?comment ?super WHERE {
-  { SELECT DISTINCT ?thing WHERE {
-    { ?thing a owl:Class } UNION { ?thing a rdfs:Class } UNION { ?instance a ?thing }
-    FILTER(isIRI(?thing))
-  } }
-  { } UNION { ?thing rdfs:label ?label } UNION { ?thing rdfs:comment ?comment }
-  UNION { ?thing rdfs:subClassOf ?super FILTER(isIRI(?super)) }
-}"""
-_PROPERTIES = """\
-SELECT DISTINCT ?thing ?label ?comment ?super ?domain ?range WHERE {
-  { SELECT DISTINCT ?thing WHERE {
-    { ?thing a owl:%s } UNION { ?subject ?thing ?value FILTER(%s) }
-    FILTER NOT EXISTS { ?thing a owl:%s }
-  } }
-  { } UNION { ?thing rdfs:label ?label } UNION { ?thing rdfs:comment ?comment }
-  UNION { ?thing rdfs:subPropertyOf ?super FILTER(isIRI(?super)) }
-  UNION { ?thing rdfs:domain ?domain FILTER(isIRI(?domain)) }
-  UNION { ?thing rdfs:range ?range FILTER(isIRI(?range)) }
-}"""
-_DOMAINS = """\
-SELECT DISTINCT ?thing ?domain WHERE {
-  ?subject ?thing ?value ; a ?domain .
-  FILTER(%s && isIRI(?domain))
-}"""
-_CLASS_RANGES = """\
-SELECT DISTINCT ?thing ?range WHERE {
-  ?subject ?thing ?value . ?value a ?range .
-  FILTER(isIRI(?range))
-}"""
-_DATATYPES = """\
-SELECT DISTINCT ?thing (DATATYPE(?value) AS ?range) WHERE {
-  ?subject ?thing ?value . FILTER(isLiteral(?value))
-}"""
+_QUERIES = tomllib.loads(Path(__file__).with_name("ontology.toml").read_text("utf-8"))
 _INCLUDES = {
     RDFS.domain: URIRef("http://schema.org/domainIncludes"),
     RDFS.range: URIRef("http://schema.org/rangeIncludes"),
@@ -277,7 +246,7 @@ def _described(run: Evaluation, endpoint: str, query: str, kind: URIRef, broader
 @define("ExtractClasses", "graph", _ONTOLOGIES)
 def extract_classes(run: Evaluation, endpoint: Endpoint) -> Value:
     """Extracts the classes of a dataset as an OWL ontology: declared ones, and those in use."""
-    return _described(run, endpoint, _CLASSES, OWL.Class, RDFS.subClassOf)
+    return _described(run, endpoint, _QUERIES["classes"], OWL.Class, RDFS.subClassOf)
 
 
 @define("ExtractObjectProperties", "graph", _ONTOLOGIES)
@@ -287,7 +256,7 @@ def extract_object_properties(run: Evaluation, endpoint: Endpoint) -> Value:
     Domains and ranges that are not declared are found from use.
     """
     kinds = ("ObjectProperty", "DatatypeProperty")
-    return _properties(run, endpoint, kinds, "!isLiteral(?value)", _CLASS_RANGES)
+    return _properties(run, endpoint, kinds, "!isLiteral(?value)", _QUERIES["class_ranges"])
 
 
 @define("ExtractDatatypeProperties", "graph", _ONTOLOGIES)
@@ -297,7 +266,7 @@ def extract_datatype_properties(run: Evaluation, endpoint: Endpoint) -> Value:
     Domains and datatypes that are not declared are found from use.
     """
     kinds = ("DatatypeProperty", "ObjectProperty")
-    return _properties(run, endpoint, kinds, "isLiteral(?value)", _DATATYPES)
+    return _properties(run, endpoint, kinds, "isLiteral(?value)", _QUERIES["datatypes"])
 
 
 def _properties(
@@ -305,9 +274,9 @@ def _properties(
 ) -> Graph:
     """Return the properties of the first kind, with domains and ranges as declared or used."""
     kind, other = kinds
-    query = _PROPERTIES % (kind, condition, other)
+    query = _QUERIES["properties"] % (kind, condition, other)
     graph = _described(run, endpoint, query, OWL[kind], RDFS.subPropertyOf)
-    for predicate, used in ((RDFS.domain, _DOMAINS % condition), (RDFS.range, ranges)):
+    for predicate, used in ((RDFS.domain, _QUERIES["domains"] % condition), (RDFS.range, ranges)):
         found: defaultdict[URIRef, set[URIRef]] = defaultdict(set)
         for row in _rows(run, endpoint, used):
             thing, what = row["thing"], row.get("domain", row.get("range"))

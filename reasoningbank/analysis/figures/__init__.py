@@ -13,7 +13,6 @@ from reasoningbank.analysis.figures.canvas import NARROW, WIDTH, Chart, svg
 from reasoningbank.analysis.figures.process import (
     bank,
     cost,
-    judges,
     learning,
     learning_levels,
     tools,
@@ -22,7 +21,7 @@ from reasoningbank.analysis.figures.results import Manifest, arms, levels, matri
 from reasoningbank.analysis.frames import Frames
 
 __all__ = [
-    "FIGURES", "NARROW", "WIDTH", "Chart", "FigureEntry", "arms", "bank", "cost", "judges",
+    "FIGURES", "NARROW", "WIDTH", "Chart", "FigureEntry", "arms", "bank", "cost",
     "learning", "learning_levels", "levels", "matrix", "outcomes", "paired", "svg", "tools",
 ]  # fmt: skip
 
@@ -52,5 +51,4 @@ FIGURES: Mapping[str, FigureEntry] = {
     "matrix": FigureEntry("Every task by every arm", matrix),
     "cost": FigureEntry("Tokens and seconds", cost),
     "tools": FigureEntry("Which tool follows which", tools),
-    "judges": FigureEntry("Judges without the gold query against the execution judge", judges),
 }

@@ -42,11 +42,6 @@ _DRAWING = threading.Lock()
 class Chart(Figure):
     """A matplotlib figure with a title and a description.
 
-    Args:
-        title: A few words; the SVG's ``<title>``.
-        height: Inches.
-        width: Inches.
-
     Attributes:
         title: A few words.
         description: What it shows, in sentences, for screen readers and as a caption.
@@ -152,13 +147,6 @@ def svg(figure: Figure, *, prefix: str | None = None) -> str:
         figure: A `Chart`, or any other figure of matplotlib.
         prefix: Start of every id; by default a hash of the drawing. The same figure twice on one
             page needs two prefixes.
-
-    Examples:
-        >>> chart = Chart("Nothing", height=1)
-        >>> chart.description = "An empty figure."
-        >>> text = svg(chart)
-        >>> text.startswith("<svg"), "<title" in text, "An empty figure." in text
-        (True, True, True)
     """
     with _DRAWING, mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": "reasoningbank"}):
         buffer = io.StringIO()

@@ -41,17 +41,7 @@ def export_inspect(run: Path, target: Path | None = None) -> InspectExport:
 
     An arm becomes a log, a task a sample, a seed an epoch, a verdict three scores (``strict``,
     ``lenient``, ``f1``), every other judge another score. An arm's learning streams are a separate
-    log, ``ARM (stream)``. Trials are read and written one by one, and the same records give the
-    same files. The log of an arm with missing trials is `cancelled`.
-
-    Args:
-        run: Folder of a run.
-        target: Folder of the logs; ``inspect`` within the run's folder if not given.
-
-    Raises:
-        SetupError: If ``inspect_ai`` is not installed.
-        UsageError: If the folder holds no run, or no trial.
-        RecordError: If the manifest cannot be read, or a log cannot be written.
+    log, ``ARM (stream)``. The log of an arm with missing trials is `cancelled`.
     """
     need_package("inspect_ai", "inspect")
     # The package takes seconds to import.

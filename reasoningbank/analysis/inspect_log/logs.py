@@ -1,15 +1,9 @@
-"""One arm of a run as an `.eval` file: task, solver, model, settings, metrics, and its samples.
-
-Inspect's own `write_eval_log` holds every sample in memory and stamps the archive with the current
-time. Here one sample is held at a time, and the same records give the same bytes.
-"""
+"""One arm of a run as an `.eval` file: task, solver, model, settings, metrics, and its samples."""
 
 from __future__ import annotations
 
-import tempfile
-import zipfile
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,15 +13,13 @@ from inspect_ai.log import (
     EvalLog,
     EvalPlan,
     EvalPlanStep,
-    EvalSample,
     EvalSpec,
     EvalStats,
     HeadlineMetric,
-    condense_sample,
     recompute_metrics,
+    write_eval_log,
 )
 from inspect_ai.model import GenerateConfig, ModelUsage
-from pydantic import BaseModel
 
 from reasoningbank.analysis.inspect_log import ExportedLog
 from reasoningbank.analysis.inspect_log.samples import (
@@ -57,86 +49,42 @@ def write_arm(
     parts = (str(manifest["created"]), what, identity(run, name))
     file = "_".join("".join(c if c.isalnum() else "-" for c in part) for part in parts)
     path = folder / f"{file}.eval"
-    scored: list[EvalSample] = []
+    samples = [sample_of(record, epochs[record.key.seed], run, config) for record in trials]
     models: dict[str, ModelUsage] = defaultdict(ModelUsage)
     roles: dict[str, ModelUsage] = defaultdict(ModelUsage)
-    calls: Counter[str] = Counter()
-    times: list[str] = []
-    summaries: list[BaseModel] = []
+    for sample in samples:
+        for usage, total in ((sample.model_usage, models), (sample.role_usage, roles)):
+            for model, used in usage.items():
+                total[model] += used
+    calls = Counter(model for sample in samples for model in sample.model_usage)
+    model = next((model for model, _ in calls.most_common(1)), "none/none")
+    times = [str(at) for sample in samples for at in (sample.started_at, sample.completed_at)]
+    seeds = len(arm.get("seeds") or experiment.get("seeds") or (0,))
+    tasks = tasks or list(dict.fromkeys(str(sample.id) for sample in samples))
+    complete = len(samples) >= len(tasks) * seeds
+    scorers = dict.fromkeys(name for sample in samples for name in sample.scores or {})
+    log = EvalLog(
+        status="success" if complete else "cancelled",
+        eval=_spec(manifest, arm, run, model, config, scorers, tasks, seeds),
+        plan=EvalPlan(steps=[EvalPlanStep(solver=name, params=dict(arm))], config=config),
+        stats=EvalStats(
+            started_at=min(times),
+            completed_at=max(times),
+            model_usage=dict(models),
+            role_usage=dict(roles),
+        ),
+        samples=samples,
+    )
     try:
+        recompute_metrics(log)
         folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=folder, prefix=".") as drafts:
-            draft = Path(drafts) / path.name
-            with zipfile.ZipFile(draft, "w", zipfile.ZIP_DEFLATED) as archive:
-                for record in trials:
-                    sample = sample_of(record, epochs[record.key.seed], run, config)
-                    condensed = condense_sample(sample)
-                    _put(archive, f"samples/{sample.id}_epoch_{sample.epoch}.json", condensed)
-                    summaries.append(condensed.summary())
-                    scored.append(_bare(sample))
-                    for usage, total in ((sample.model_usage, models), (sample.role_usage, roles)):
-                        for model, used in usage.items():
-                            total[model] += used
-                    calls.update(sample.model_usage)
-                    times += [str(sample.started_at), str(sample.completed_at)]
-                model = next((model for model, _ in calls.most_common(1)), "none/none")
-                seeds = len(arm.get("seeds") or experiment.get("seeds") or (0,))
-                tasks = tasks or list(dict.fromkeys(str(sample.id) for sample in scored))
-                complete = len(scored) >= len(tasks) * seeds
-                scorers = dict.fromkeys(name for sample in scored for name in sample.scores or {})
-                log = EvalLog(
-                    status="success" if complete else "cancelled",
-                    eval=_spec(manifest, arm, run, model, config, scorers, tasks, seeds),
-                    plan=EvalPlan(
-                        steps=[EvalPlanStep(solver=name, params=dict(arm))], config=config
-                    ),
-                    stats=EvalStats(
-                        started_at=min(times),
-                        completed_at=max(times),
-                        model_usage=dict(models),
-                        role_usage=dict(roles),
-                    ),
-                    samples=scored,
-                )
-                recompute_metrics(log)
-                header = set(EvalLog.model_fields) - {"samples", "reductions"}
-                _put(archive, "_journal/start.json", log, {"version", "eval", "plan"})
-                _put(archive, "summaries.json", summaries)
-                _put(archive, "reductions.json", log.reductions or [])
-                _put(archive, "header.json", log, header)
-            draft.replace(path)
+        write_eval_log(log, path)
     except OSError as error:
         reason = error.strerror or str(error)
         hint = "free space or choose another folder with --out"
         raise RecordError(f"cannot be written ({reason})", where=str(path), hint=hint) from error
-    errors = sum(sample.error is not None for sample in scored)
-    return ExportedLog(name, path, len(scored), errors, complete)
-
-
-def _bare(sample: EvalSample) -> EvalSample:
-    """Return what metrics need of a sample: id, epoch, scores and error."""
-    dropped = {"metadata": None, "answer": None, "explanation": None}
-    bare = {n: score.model_copy(update=dropped) for n, score in (sample.scores or {}).items()}
-    same = {"id": sample.id, "epoch": sample.epoch, "error": sample.error}
-    return EvalSample(**same, input="", target="", scores=bare or None)
-
-
-def _put(
-    archive: zipfile.ZipFile,
-    name: str,
-    data: BaseModel | Sequence[BaseModel],
-    fields: set[str] | None = None,
-) -> None:
-    if isinstance(data, BaseModel):
-        text = data.model_dump_json(exclude_none=True, include=fields)
-    else:
-        # One by one: a list of models cannot write scores without a value.
-        text = f"[{','.join(one.model_dump_json(exclude_none=True) for one in data)}]"
-    # Stamped with the earliest time of a zip archive; the relevant times are in the log.
-    member = zipfile.ZipInfo(name)
-    member.compress_type = zipfile.ZIP_DEFLATED
-    member.external_attr = 0o644 << 16
-    archive.writestr(member, text)
+    errors = sum(sample.error is not None for sample in samples)
+    return ExportedLog(name, path, len(samples), errors, complete)
 
 
 def _spec(

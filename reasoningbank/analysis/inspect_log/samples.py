@@ -238,49 +238,33 @@ class _Trial:
         question, gold = plain(record.question), plain(record.gold)
         end, stop = record.usage.seconds, record.usage.seconds + record.judge_seconds
         sample = Sample(input=question, target=gold, id=key.task, metadata={"seed": key.seed})
-        began = events.SampleInitEvent(sample=sample, **self._at(0.0))
-        span = self._id("span", "agent", key.arm)
-        inner = [made for event in self._events for made in self._event(event, span)]
+        found: list[events.Event] = [events.SampleInitEvent(sample=sample, **self._at(0.0))]
+        for event in self._events:
+            data = self._data[event.index]
+            if event.kind == "lm_call":
+                found.append(self._model(event, data))
+            elif event.index in self._calls:
+                found.append(self._called(event))
+            elif event.kind != "tool_result":
+                # A result is with its call.
+                at = self._at(event.at)
+                found.append(events.InfoEvent(source=event.kind, data=data, **at))
         if limit is not None:
             kind, most, reason = limit.type, limit.limit, limit.reason or ""
-            ended = self._at(end, span)
-            inner.append(events.SampleLimitEvent(type=kind, message=reason, limit=most, **ended))
+            at = self._at(end)
+            found.append(events.SampleLimitEvent(type=kind, message=reason, limit=most, **at))
         if error is not None:
-            inner.append(events.ErrorEvent(error=error, **self._at(end, span)))
-        # Inspect's viewer opens a span of this name and folds other agents.
-        outer = self._id("span", "solvers")
-        agent = self._span(key.arm, "agent", 0.0, end, inner, span, outer)
-        found = [
-            *self._span("init", "init", 0.0, 0.0, [began]),
-            *self._span("solvers", "solvers", 0.0, end, agent, outer),
-        ]
-        judged: list[events.Event] = []
-        outer = self._id("span", "scorers")
+            found.append(events.ErrorEvent(error=error, **self._at(end)))
         for name, score in scores.items():
-            span = self._id("span", "scorer", name)
-            at = self._at(stop, span)
-            made = events.ScoreEvent(score=score, target=gold, scorer=name, **at)
-            judged += self._span(name, "scorer", end, stop, [made], span, outer)
-        if judged:
-            found += self._span("scorers", "scorers", end, stop, judged, outer)
+            at = self._at(stop)
+            found.append(events.ScoreEvent(score=score, target=gold, scorer=name, **at))
         return found
-
-    def _event(self, event: Event, span: str) -> list[events.Event]:
-        data = self._data[event.index]
-        if event.kind == "lm_call":
-            return [self._model(event, data, span)]
-        if event.kind == "tool_result" or self._within_code(event):
-            # Results are with their calls, and calls from code in the code's own span.
-            return []
-        if event.index in self._calls:
-            return self._called(event, span)
-        return [events.InfoEvent(source=event.kind, data=data, **self._at(event.at, span))]
 
     def _within_code(self, event: Event) -> bool:
         inside = event.parent is not None and self._events[event.parent].kind == "code"
         return inside and event.kind == "tool_call"
 
-    def _model(self, event: Event, data: Mapping[str, Any], span: str) -> events.ModelEvent:
+    def _model(self, event: Event, data: Mapping[str, Any]) -> events.ModelEvent:
         model, failed = str(data.get("model", "")), data.get("error")
         stop = _STOPS.get(str(data.get("finish_reason", "")), "unknown")
         reply = models.ChatCompletionChoice(message=self._replies[event.index], stop_reason=stop)
@@ -303,57 +287,30 @@ class _Trial:
             cache="read" if data.get("from_cache") else None,
             completed=moment(self._record.started, event.at + event.seconds),
             working_time=event.seconds,
-            **self._at(event.at, span),
+            **self._at(event.at),
             metadata=extra or None,
         )
 
-    def _called(self, event: Event, span: str) -> list[events.Event]:
+    def _called(self, event: Event) -> events.ToolEvent:
         asked, result, error, seconds = self._calls[event.index]
-        inner, end = self._id("span", event.index), event.at + seconds
-        answer = None if self._within_code(event) else self._id("answer", event.index)
-        made: list[events.Event] = [
-            events.ToolEvent(
-                id=asked.id,
-                function=asked.function,
-                arguments=asked.arguments,
-                result=result,
-                error=error,
-                completed=moment(self._record.started, end),
-                working_time=seconds,
-                message_id=answer,
-                **self._at(event.at, inner),
-            )
-        ]
-        for index in self._calls:
-            if (child := self._events[index]).parent == event.index:
-                made += self._called(child, inner)
-        return self._span(asked.function, "tool", event.at, end, made, inner, span)
-
-    def _span(
-        self,
-        name: str,
-        kind: str,
-        began: float,
-        end: float,
-        inner: Sequence[events.Event],
-        span: str = "",
-        parent: str | None = None,
-    ) -> list[events.Event]:
-        span = span or self._id("span", name)
-        begin = events.SpanBeginEvent(
-            id=span, parent_id=parent, type=kind, name=name, **self._at(began, span)
+        return events.ToolEvent(
+            id=asked.id,
+            function=asked.function,
+            arguments=asked.arguments,
+            result=result,
+            error=error,
+            completed=moment(self._record.started, event.at + seconds),
+            working_time=seconds,
+            message_id=None if self._within_code(event) else self._id("answer", event.index),
+            **self._at(event.at),
         )
-        for event in inner:
-            event.span_id = event.span_id or span
-        return [begin, *inner, events.SpanEndEvent(id=span, **self._at(end, span))]
 
-    def _at(self, seconds: float, span: str | None = None) -> dict[str, Any]:
+    def _at(self, seconds: float) -> dict[str, Any]:
         self._count += 1
         return {
             "uuid": self._id("event", self._count),
             "timestamp": moment(self._record.started, seconds),
             "working_start": seconds,
-            "span_id": span,
         }
 
 

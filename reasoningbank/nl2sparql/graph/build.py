@@ -204,15 +204,7 @@ def _notes(state: NL2SPARQLState) -> str:
 def mermaid_picture(
     pack: Pack | str = "liita", settings: GraphSettings | None = None, *, inside: bool = False
 ) -> str:
-    """Return the graph of a pack as Mermaid text, with the writers' steps if `inside`.
-
-    Raises:
-        UsageError: If there is no such pack.
-
-    Examples:
-        >>> [line.strip() for line in mermaid_picture("liita").splitlines() if "verify -" in line]
-        ['verify -.-> explore;', 'verify -.-> output;', 'verify -.-> refine;']
-    """
+    """Return the graph of a pack as Mermaid text, with the writers' steps if `inside`."""
     nodes = Nodes(Episode(_NOWHERE, {}), as_pack(pack), settings or GraphSettings())
     # Depth 1 draws the routing to the writers, 2 the steps of each.
     return str(build_graph(nodes).get_graph(xray=2 if inside else False).draw_mermaid())
@@ -225,12 +217,7 @@ def save_picture(
     *,
     inside: bool = False,
 ) -> None:
-    """Write the picture to a file: ``.png``, ``.svg``, or ``.mmd`` for the text.
-
-    Raises:
-        UsageError: If the suffix or pack is unknown, or the file cannot be written.
-        SetupError: If the renderer is not installed, or fails.
-    """
+    """Write the picture to a file: ``.png``, ``.svg``, or ``.mmd`` for the text."""
     ending = file.suffix.lower()
     if ending not in (".png", ".svg", ".mmd"):
         raise UsageError(

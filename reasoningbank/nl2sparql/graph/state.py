@@ -20,43 +20,28 @@ Complexity = Literal["simple", "moderate", "complex"]
 
 @dataclass(frozen=True)
 class GraphSettings:
-    """Settings of a graph; each of its own steps can be switched off.
+    """Settings of a graph; each of its own steps can be switched off."""
 
-    Attributes:
-        analyze: Whether a model says what the question needs; otherwise the pack's rules do.
-        plan: Whether a question that is not simple is split into steps.
-        verify: Whether a model checks that the rows answer the question; validation always runs.
-        explore: Whether the schema is explored after an empty result.
-        specialists: Whether each pattern family has its own writer.
-        human: Whether an unclear question is asked back; the graph waits for the answer.
-        max_attempts: Most queries that are written.
-        top_k: Examples that are retrieved.
-        shown: Examples that the writer sees.
-        retrieval: How they are found: ``hybrid``, ``semantic``, ``bm25``, ``pattern``, ``random``.
-        embedding: The embedding model, as named for `retrieval.open_embedder`.
-        index: What compares vectors, one of `retrieval.INDEXES`.
-        most_chars: Most characters of the rules.
-        timeout_s: Seconds a query may take.
-        whole_groups: Whether the groups of hidden tasks are hidden too (leave-group-out).
-
-    Raises:
-        UsageError: If a number is out of bounds.
-    """
-
+    #: Whether a model says what the question needs; otherwise the pack's rules do
     analyze: bool = True
-    plan: bool = True
+    plan: bool = True  #: Whether a question that is not simple is split into steps
+    #: Whether a model checks that the rows answer the question; validation always runs
     verify: bool = True
-    explore: bool = True
-    specialists: bool = True
+    explore: bool = True  #: Whether the schema is explored after an empty result
+    specialists: bool = True  #: Whether each pattern family has its own writer
+    #: Whether an unclear question is asked back; the graph waits for the answer
     human: bool = False
-    max_attempts: int = 3
-    top_k: int = 5
-    shown: int = 3
+    max_attempts: int = 3  #: Most queries that are written
+    top_k: int = 5  #: Examples that are retrieved
+    shown: int = 3  #: Examples that the writer sees
+    #: How they are found: ``hybrid``, ``semantic``, ``bm25``, ``pattern``, ``random``
     retrieval: str = "hybrid"
+    #: The embedding model, as named for `retrieval.open_embedder`
     embedding: str = DEFAULT_EMBEDDER
-    index: str = DEFAULT_INDEX
-    most_chars: int = MOST_CHARS
-    timeout_s: float = 30.0
+    index: str = DEFAULT_INDEX  #: What compares vectors, one of `retrieval.INDEXES`
+    most_chars: int = MOST_CHARS  #: Most characters of the rules
+    timeout_s: float = 30.0  #: Seconds a query may take
+    #: Whether the groups of hidden tasks are hidden too (leave-group-out)
     whole_groups: bool = True
 
     def __post_init__(self) -> None:

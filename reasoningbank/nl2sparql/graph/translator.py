@@ -47,36 +47,25 @@ _INTERRUPT = "__interrupt__"
 
 @dataclass(frozen=True)
 class GraphTranslation:
-    """The query for a question, and how it was made.
-
-    Attributes:
-        sparql: The best query; None if none was written, or if the graph waits.
-        confidence: The probability that it is right, from 0 to 1; None if it was not measured.
-        score: The evidence for it, from 0 to 1, as `fit_calibration` takes it.
-        calibrated: Whether the confidence was measured on judged trials.
-        attempts: Queries that were written.
-        result_count: Rows or triples of its result; 1 for an ASK.
-        refinement_history: The attempts that failed.
-        thread: The name of its checkpoints; empty if there are none.
-        asks: The question back if the graph waits for an answer; `resume` gives it.
-        trajectory: Everything that was done in this process.
-    """
+    """The query for a question, and how it was made."""
 
     question: str
-    sparql: str | None
+    sparql: str | None  #: The best query; None if none was written, or if the graph waits
     is_valid: bool = False
     errors: tuple[str, ...] = ()
+    #: The probability that it is right, from 0 to 1; None if it was not measured
     confidence: float | None = None
-    score: float = 0.0
-    calibrated: bool = False
+    score: float = 0.0  #: The evidence for it, from 0 to 1, as `fit_calibration` takes it
+    calibrated: bool = False  #: Whether the confidence was measured on judged trials
     explanation: str = ""
-    attempts: int = 0
-    result_count: int = 0
+    attempts: int = 0  #: Queries that were written
+    result_count: int = 0  #: Rows or triples of its result; 1 for an ASK
     patterns: tuple[str, ...] = ()
-    refinement_history: tuple[dict[str, Any], ...] = ()
-    thread: str = ""
-    asks: str = ""
+    refinement_history: tuple[dict[str, Any], ...] = ()  #: The attempts that failed
+    thread: str = ""  #: The name of its checkpoints; empty if there are none
+    asks: str = ""  #: The question back if the graph waits for an answer; `resume` gives it
     usage: Usage = field(default_factory=Usage)
+    #: Everything that was done in this process
     trajectory: Trajectory = field(default_factory=Trajectory, repr=False)
 
 
@@ -163,9 +152,6 @@ class GraphAgent:
     Args:
         settings: The settings.
         **switches: Or single ones, as for `GraphSettings`.
-
-    Raises:
-        UsageError: If the settings want a human.
     """
 
     name = "graph"
@@ -218,17 +204,6 @@ def tiers_for(provider: str = "local", model: str | None = None, fast: str | Non
     A name that begins with a provider is complete (``anthropic/claude-haiku-4-5``), and so is that
     of a local model. Providers such as ``openrouter`` serve models under names of other providers:
     with them, a name that does not begin with theirs is a model of theirs.
-
-    Raises:
-        UsageError: If no model is named, and no default is known for the provider.
-
-    Examples:
-        >>> tiers_for("openai")
-        Tiers(default='openai/gpt-4.1', fast='openai/gpt-4.1-mini')
-        >>> tiers_for("ollama_chat", "qwen3", fast="qwen3:0.6b").fast
-        'ollama_chat/qwen3:0.6b'
-        >>> tiers_for("openrouter", "anthropic/claude-haiku-4.5").default
-        'openrouter/anthropic/claude-haiku-4.5'
     """
     if model is None and provider not in PROVIDERS:
         raise UsageError(
@@ -324,10 +299,6 @@ class NL2SPARQLAgent:
         lms: The default and the fast model, if they exist already.
         checkpoints: A SQLite file for checkpoints, from which a killed run can be resumed.
         hidden: Ids of tasks of which no example may be shown.
-
-    Raises:
-        UsageError: If the provider or pack is unknown.
-        SetupError: If LangGraph is not installed.
     """
 
     def __init__(
@@ -399,11 +370,6 @@ class NL2SPARQLAgent:
 
         Returns:
             The best query, valid or not; if the graph waits for an answer, its question.
-
-        Raises:
-            UsageError: If the question is empty, or the thread exists.
-            EndpointError: If the endpoint fails.
-            ModelError: If a model cannot be reached.
         """
         return self.begun(question, language, thread).finish()
 

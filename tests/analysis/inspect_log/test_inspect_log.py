@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import itertools
 import json
 import os
 import socket
@@ -144,7 +143,7 @@ def test_the_conversation_has_each_reply_once_with_its_calls(logs: dict[str, Any
     assert submitted.text == QUERY
 
 
-def test_events_keep_their_times_their_nesting_and_their_tokens(logs: dict[str, Any]) -> None:
+def test_events_keep_their_times_and_their_tokens(logs: dict[str, Any]) -> None:
     found = sample(logs["rlm"], "t1", 2)
     began = datetime.fromisoformat(STARTED).astimezone(UTC)
     models = [e for e in found.events if e.event == "model"]
@@ -156,11 +155,8 @@ def test_events_keep_their_times_their_nesting_and_their_tokens(logs: dict[str, 
     assert first.output.usage.total_cost == 0.25
     assert first.config.seed == 3
     assert (cached.cache, cached.output.usage) == ("read", None)
-    spans = {e.id: e for e in found.events if e.event == "span_begin"}
     tools = {e.function: e for e in found.events if e.event == "tool"}
-    inner, code = tools["sparql_query"], tools["python"]
-    assert spans[inner.span_id].parent_id == code.span_id
-    assert spans[spans[code.span_id].parent_id].type == "agent"
+    inner = tools["sparql_query"]
     assert inner.timestamp == began + timedelta(seconds=3.2)
     assert inner.completed == began + timedelta(seconds=3.7)
     assert inner.arguments == {"query": QUERY}
@@ -177,14 +173,6 @@ def test_what_is_said_often_is_stored_once(exported: InspectExport) -> None:
     stored = sample(log, "t1", 2).model_dump_json()
     # Once in the messages, once among the attachments, though two prompts begin with it.
     assert stored.count(LONG) == 2
-
-
-def test_events_end_and_begin_in_pairs(logs: dict[str, Any]) -> None:
-    for found in itertools.chain.from_iterable(log.samples for log in logs.values()):
-        opened = [e.id for e in found.events if e.event == "span_begin"]
-        closed = [e.id for e in found.events if e.event == "span_end"]
-        assert sorted(opened) == sorted(closed)
-        assert len({e.uuid for e in found.events}) == len(found.events)
 
 
 def test_usage_adds_up_to_what_the_records_say(logs: dict[str, Any]) -> None:
@@ -248,15 +236,6 @@ def test_committed_records_agree_with_their_summary(name: str, tmp_path: Path) -
     assert len(events) == called
     assert sum(log.samples for log in exported.logs) == len(samples)
     assert samples["total_tokens"].sum() == sum(r.usage.tokens for r in run.trials())
-
-
-def test_the_same_records_give_the_same_bytes(
-    exported: InspectExport, run: RunFolder, tmp_path: Path
-) -> None:
-    again = export_inspect(run.path, tmp_path)
-    for first, second in zip(exported.logs, again.logs, strict=True):
-        assert first.path.name == second.path.name
-        assert first.path.read_bytes() == second.path.read_bytes()
 
 
 def test_inspects_own_command_lists_the_logs(exported: InspectExport) -> None:

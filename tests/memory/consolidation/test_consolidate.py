@@ -111,15 +111,6 @@ def test_the_contradicted_is_superseded_and_can_come_back(
     assert tidy(bank) == []
 
 
-def test_further_evidence_turns_the_tables(bank: MemoryBank) -> None:
-    works, fails = item("works", tasks=seen("t1", "t2")), item("fails", "failure", tasks=seen("t3"))
-    bank.add([works, fails])
-    assert tidy(bank) == [("supersede", fails.id)]
-    bank.add([item("fails", "failure", tasks=seen("t4", "t5"))])
-    assert tidy(bank, []) == [("restore", fails.id), ("supersede", works.id)]
-    assert evidence_of(bank.get(fails.id))[0] == 3
-
-
 def test_what_both_judges_say_counts_as_the_execution_judges() -> None:
     said = {judge: item(judge, tasks=seen("t1", judge=judge)) for judge in (
         "execution", "lm:local", "execution and lm:local"
@@ -127,73 +118,6 @@ def test_what_both_judges_say_counts_as_the_execution_judges() -> None:
     assert {judge: evidence_of(one)[0] for judge, one in said.items()} == {
         "execution": 1, "lm:local": 0, "execution and lm:local": 1,
     }  # fmt: skip
-
-
-def test_evidence_for_what_was_merged_goes_to_what_took_its_place(bank: MemoryBank) -> None:
-    weak, strong = item("weak", tasks=seen("t1")), item("strong", tasks=seen("t2", "t3"))
-    strongest = item("strongest", pattern=RENAMED, tasks=seen("t4", "t5", "t6", "t7"))
-    bank.add([weak, strong])
-    tidy(bank)
-    bank.add([strongest])
-    tidy(bank, [strongest.id])
-    bank.add([item("weak", tasks=seen("t8"))])
-    assert tidy(bank, []) == [("replace", strongest.id)]
-    assert {origin.task for origin in bank.get(strongest.id).origins} == {
-        f"t{n}" for n in range(1, 9)
-    }
-
-
-def test_evidence_for_what_was_refuted_goes_nowhere_by_any_way(bank: MemoryBank) -> None:
-    """The refuter is refuted in turn, by what is no duplicate of the first."""
-    masses = item("masses", tasks=seen("t1"))
-    absent = item("absent", "failure", "", tasks=seen("t2", "t3"), tags=("absent:up:mass",))
-    both = "SELECT ?p { ?p up:mass <<mass>> ; up:name <<name>> }"
-    named = item("named", pattern=both, tasks=seen("t4", "t5", "t6", "t7"))
-    bank.add([masses, absent])
-    assert tidy(bank) == [("supersede", masses.id)]
-    bank.add([item("masses", tasks=seen("t8"))])
-    assert tidy(bank, []) == []
-    assert [origin.task for origin in bank.get(absent.id).origins] == ["t2", "t3"]
-    bank.add([named])
-    assert tidy(bank, [named.id]) == [("supersede", absent.id), ("restore", masses.id)]
-    bank.add([item("masses", tasks=seen("t9"))])
-    assert tidy(bank, []) == []
-    assert {origin.task for origin in bank.get(named.id).origins} == {"t4", "t5", "t6", "t7"}
-
-
-def test_evidence_for_what_was_merged_into_a_refuted_item_is_none_for_the_refuters(
-    bank: MemoryBank,
-) -> None:
-    weak, strong = item("weak", tasks=seen("t1")), item("strong", tasks=seen("t2", "t3"))
-    absent = item("absent", "failure", "", tasks=seen("t4", "t5", "t6"), tags=("absent:up:mass",))
-    named = "SELECT ?p { ?p up:mass <<mass>> ; up:name <<name>> }"
-    winner = item("winner", pattern=named, tasks=seen(*(f"w{n}" for n in range(5))))
-    for one in (weak, strong, absent, winner):
-        bank.add([one])
-        tidy(bank)
-    heirs = [bank.get(one.id).superseded_by for one in (weak, strong, absent)]
-    assert heirs == [strong.id, "", winner.id]
-    bank.add([item("weak", tasks=seen("t9"))])
-    assert tidy(bank, []) == [("replace", strong.id)]
-    assert bank.get(winner.id).origins == winner.origins
-
-
-def test_what_was_merged_into_a_refuted_item_speaks_for_that(bank: MemoryBank) -> None:
-    weak, strong = item("weak", tasks=seen("t1")), item("strong", tasks=seen("t2", "t3"))
-    absent = item("absent", "failure", "", tasks=seen(*"45678"), tags=("absent:up:mass",))
-    for one in (weak, strong, absent):
-        bank.add([one])
-        tidy(bank)
-    bank.add([item("weak", tasks=seen("t9", "t10"))])
-    assert tidy(bank, []) == [("replace", strong.id)]
-    assert [one.id for one in bank.items()] == [absent.id]
-    bank.add([item("weak", tasks=seen("t11"))])
-    assert tidy(bank, []) == [
-        ("replace", strong.id),
-        ("restore", strong.id),
-        ("supersede", absent.id),
-    ]
-    assert [one.id for one in bank.items()] == [strong.id]
 
 
 def test_what_hurts_is_retired_by_pairs_and_never_by_what_came_after(bank: MemoryBank) -> None:
@@ -250,10 +174,7 @@ def test_the_order_of_arrival_does_not_matter_and_every_change_can_be_undone(
         bank.add(items)
         before = bank.snapshot()
         changes = consolidate(bank, embedder=NoTwoNear())
-        # What was superseded by an item that is then retired comes back.
-        assert {change.action for change in changes} == {
-            "replace", "supersede", "retire", "restore",
-        }  # fmt: skip
+        assert {change.action for change in changes} == {"replace", "supersede", "retire"}
         ends.append(bank.snapshot())
         assert consolidate(bank, embedder=NoTwoNear()) == []
         for operation in sorted({change.operation for change in changes}, reverse=True):

@@ -1,4 +1,4 @@
-"""What was contradicted comes back when nothing speaks against it, and nothing flips for ever."""
+"""What is settled stays settled: nothing flips for ever, whatever the history."""
 
 from __future__ import annotations
 
@@ -38,33 +38,6 @@ def bank() -> MemoryBank:
     return MemoryBank(embedder=HashedWords())
 
 
-def test_it_comes_back_when_what_spoke_against_it_is_retired(bank: MemoryBank) -> None:
-    bank.add([LESSON, AGAINST])
-    assert tidy(bank) == ["supersede"]
-    bank.retire(AGAINST.id, reason="wrong")
-    bank.add([replace(LESSON, provenance=one) for one in seen(*"abcdef")])
-    assert tidy(bank, []) == ["restore"]
-    assert active(bank) == {"lesson"}
-    assert bank.history()[-1].made_by == "consolidation"
-
-
-def test_it_comes_back_when_what_spoke_against_it_hurts(bank: MemoryBank) -> None:
-    bank.add([LESSON, AGAINST])
-    assert tidy(bank) == ["supersede"]
-    bank.add([replace(AGAINST, provenance=one) for one in seen("t8", "t9")])
-    bank.count([AGAINST.id], Counters(retrieved=7, failure=7, hurt=7))
-    assert tidy(bank) == ["retire", "restore"]
-    assert active(bank) == {"lesson"}
-
-
-def test_it_comes_back_when_what_spoke_against_it_is_contradicted(bank: MemoryBank) -> None:
-    for one in (LESSON, AGAINST):
-        tidy(bank, bank.add([one]))
-    assert active(bank) == {"against"}
-    assert tidy(bank, bank.add([LAST])) == ["supersede", "restore"]
-    assert active(bank) == {"lesson", "last"}
-
-
 @pytest.mark.parametrize("days", ["123", "132", "213", "231", "312", "321"])
 def test_what_loses_speaks_against_no_other_whichever_is_older(bank: MemoryBank, days: str) -> None:
     aged = [
@@ -74,25 +47,6 @@ def test_what_loses_speaks_against_no_other_whichever_is_older(bank: MemoryBank,
     bank.add(aged)
     assert tidy(bank) == ["supersede"]
     assert active(bank) == {"lesson", "last"}
-
-
-def test_it_comes_back_at_as_much_evidence(bank: MemoryBank) -> None:
-    works, fails = item("works", tasks=seen("t1")), item("fails", "failure", tasks=seen("t2", "t3"))
-    bank.add([works, fails])
-    assert tidy(bank) == ["supersede"]
-    bank.add([replace(works, provenance=one) for one in seen("t4")])
-    assert tidy(bank) == ["restore"]
-    assert active(bank) == {"works", "fails"}
-
-
-def test_what_comes_back_is_compared_with_what_came_meanwhile(bank: MemoryBank) -> None:
-    same = item("same", pattern="SELECT ?x { ?x up:mass <<weight>> }", tasks=seen(*"abc"))
-    bank.add([LESSON, AGAINST])
-    tidy(bank)
-    bank.retire(AGAINST.id, reason="wrong")
-    bank.add([same])
-    assert tidy(bank, []) == ["restore", "replace", "supersede"]
-    assert active(bank) == {"same"}
 
 
 def test_two_that_deny_each_other_do_not_take_turns(bank: MemoryBank) -> None:

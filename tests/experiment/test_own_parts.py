@@ -1,0 +1,217 @@
+"""Parts of an experiment by import path: what is refused, and what a user's module may consume."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from dspy.utils import DummyLM
+
+from reasoningbank.agents import Budget, Episode, Meter, asks_model, make_agent
+from reasoningbank.corpus import Task
+from reasoningbank.errors import UsageError
+from reasoningbank.experiment import Experiment, RunFolder, rejudge_run, run_experiment
+from reasoningbank.experiment.plan import plan_run
+from reasoningbank.imports import imported
+from reasoningbank.lm import UsageCounter
+from reasoningbank.sparql import EndpointConfig
+from reasoningbank.tools import SPARQLTools
+from reasoningbank.trajectory import Recorder
+
+TREES = "SELECT ?p WHERE { ?p a t:Tree }"
+TASK = Task("t1", "Which plants are trees?", "", "https://trees.example/sparql/")
+MODULE = """
+import dspy
+from reasoningbank.agents.protocol import conclude
+
+class Writer(dspy.Module):
+    def __init__(self, hint=""):
+        super().__init__()
+        self.write = dspy.Predict("question -> sparql")
+        self.hint = hint
+
+    def forward(self, question, context, endpoint):
+        first = self.write(question=f"{question} {self.hint} {context} {endpoint.name}")
+        return self.write(question=first.sparql)
+
+class Looker(dspy.Module):
+    def forward(self, question, tools):
+        by_name = {tool.name: tool for tool in tools}
+        seen = by_name["sparql_query"](query=question)
+        return dspy.Prediction(sparql=f"```sparql\\n{question}\\n```", seen=seen)
+
+class Gold:
+    uses_lm, sees_gold = False, True
+    def solve(self, task, episode):
+        return conclude(episode, task.expected_sparql, "submitted")
+
+class Needy(dspy.Module):
+    def __init__(self, size):
+        super().__init__()
+
+class Nameless(dspy.Module):
+    def forward(self, text):
+        return text
+
+class Answers(dspy.Module):
+    def forward(self, question):
+        return dspy.Prediction(answer=question)
+
+rag = dspy.ChainOfThought("context, question -> sparql")
+NUMBER = 7
+odd = lambda case: "yes"
+few = lambda case: case.result.n < 3
+"""
+
+
+@pytest.fixture(autouse=True)
+def _module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    (tmp_path / "own_parts.py").write_text(MODULE, encoding="utf-8")
+    (tmp_path / "broken_parts.py").write_text("import no_such_package\n", encoding="utf-8")
+    (tmp_path / "wrong_parts.py").write_text("1 / 0\n", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    yield
+    for name in ("own_parts", "broken_parts", "wrong_parts"):
+        sys.modules.pop(name, None)
+
+
+@pytest.mark.parametrize(
+    ("path", "code", "said"),
+    [
+        ("no_such_module:Agent", "not-importable", "there is no module 'no_such_module'"),
+        ("own_parts.deeper:Agent", "not-importable", "own_parts.deeper"),
+        ("own_parts:Writr", "not-importable", "did you mean Writer?"),
+        ("broken_parts:Agent", "not-importable", "'no_such_package', which broken_parts imports"),
+        ("wrong_parts:Agent", "not-importable", "ZeroDivisionError"),
+        ("own_parts:NUMBER", "wrong-type", "is not a dspy.Module"),
+        ("own_parts:Needy", "unknown-option", "size"),
+        ("own_parts:Nameless", "wrong-type", "takes question"),
+        ("own_parts.Writer", "unknown-agent", "package.module:Name"),
+    ],
+)
+def test_a_wrong_agent_is_one_line(
+    path: str,
+    code: str,
+    said: str,
+    make_pack: Callable[..., Path],
+    experiment_on: Callable[..., Experiment],
+) -> None:
+    experiment = experiment_on(make_pack(1), {"name": "a", "agent": path})
+    with pytest.raises(UsageError) as caught:
+        plan_run(experiment)
+    assert caught.value.code == code
+    assert said in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("arm", "code"),
+    [
+        ({"tools": ["sparql_query", "own_parts:NUMBER"]}, "wrong-type"),
+        ({"tools": ["own_parts:nothing"]}, "not-importable"),
+        ({"judge_lm": "own_parts:NUMBER"}, "wrong-type"),
+        ({"judge_lm": "own_parts:nothing"}, "not-importable"),
+        ({"memory": {"source": "gold", "retriever": "own_parts:NUMBER"}}, "wrong-type"),
+        ({"memory": {"source": "gold", "retriever": "no_such_module:rank"}}, "not-importable"),
+    ],
+)
+def test_other_wrong_parts_are_one_line_that_names_the_arm(
+    arm: dict[str, Any],
+    code: str,
+    make_pack: Callable[..., Path],
+    experiment_on: Callable[..., Experiment],
+) -> None:
+    with pytest.raises(UsageError) as caught:
+        plan_run(experiment_on(make_pack(1), {"name": "a", "agent": "react", **arm}))
+    assert caught.value.code == code
+    assert caught.value.where.startswith("arm a")
+
+
+def test_a_wrong_distiller_is_one_line(
+    make_pack: Callable[..., Path], experiment_on: Callable[..., Experiment]
+) -> None:
+    memory = {"source": "learned", "distiller": "own_parts:nothing"}
+    arm = {"name": "a", "agent": "react", "memory": memory}
+    with pytest.raises(UsageError) as caught:
+        plan_run(experiment_on(make_pack(30), arm, mode="learn", tasks={"split": "dev"}))
+    assert (caught.value.code, caught.value.where) == ("not-importable", "arm a, memory.distiller")
+
+
+def episode(config: EndpointConfig, model: DummyLM, **limits: Any) -> Episode:
+    recorder = Recorder()
+    counter = UsageCounter(recorder)
+    meter = Meter(Budget(**limits), lambda: counter.usage)
+    tools = meter.metered(SPARQLTools(config).as_dspy_tools())
+    return Episode(
+        config, tools, model, None, meter.budget, recorder, meter, "Trees grow.", None, [counter]
+    )
+
+
+def test_a_module_is_given_what_its_forward_names(trees: EndpointConfig) -> None:
+    model = DummyLM([{"sparql": TREES}] * 2)
+    agent = make_agent("own_parts:Writer", hint="Be short.")
+    attempt = agent.solve(TASK, episode(trees, model))
+    assert (attempt.sparql, attempt.status, agent.name) == (TREES, "submitted", "own_parts:Writer")
+    assert attempt.usage.lm_calls == 2
+    prompt = json.dumps(model.history[0]["messages"])
+    assert "Which plants are trees? Be short. Trees grow. Trees" in prompt
+
+
+def test_a_predictor_is_given_the_inputs_of_its_signature(trees: EndpointConfig) -> None:
+    model = DummyLM([{"reasoning": "so", "sparql": TREES}])
+    attempt = make_agent("own_parts:rag").solve(TASK, episode(trees, model))
+    assert attempt.sparql == TREES
+    assert "Trees grow." in json.dumps(model.history[0]["messages"])
+    first, second = make_agent("own_parts:rag"), make_agent("own_parts:rag")
+    assert first._module is not second._module  # type: ignore[attr-defined]
+
+
+def test_tool_calls_are_recorded_and_return_text(trees: EndpointConfig) -> None:
+    question = Task("t", TREES, "", "https://trees.example/sparql/")
+    attempt = make_agent("own_parts:Looker").solve(question, episode(trees, DummyLM([])))
+    assert attempt.sparql == TREES
+    assert [one.data["tool"] for one in attempt.trajectory.of("tool_call")] == ["sparql_query"]
+    assert attempt.usage.tool_calls == 1
+
+
+def test_a_budget_ends_a_users_module(trees: EndpointConfig) -> None:
+    model = DummyLM([{"sparql": TREES}] * 2)
+    attempt = make_agent("own_parts:Writer").solve(TASK, episode(trees, model, lm_calls=1))
+    assert (attempt.status, attempt.budget, attempt.usage.lm_calls) == ("exhausted", "lm_calls", 1)
+
+
+def test_a_prediction_without_the_field_is_said_so(trees: EndpointConfig) -> None:
+    with pytest.raises(UsageError) as caught:
+        make_agent("own_parts:Answers").solve(TASK, episode(trees, DummyLM([])))
+    assert caught.value.code == "no-sparql-field"
+
+
+def test_whether_a_model_is_needed() -> None:
+    assert asks_model("own_parts:Writer")
+    assert not asks_model("own_parts:Gold")
+    assert asks_model("gone_with_its_machine:Agent")
+    assert imported("own_parts:NUMBER") == 7
+
+
+def test_an_own_judge_judges_a_run_that_is_done(
+    make_pack: Callable[..., Path], experiment_on: Callable[..., Experiment], tmp_path: Path
+) -> None:
+    arm = {"name": "own", "agent": "own_parts:Gold"}
+    experiment = experiment_on(make_pack(3), arm)
+    folder = run_experiment(experiment, RunFolder(tmp_path / "run"))
+    assert all(record.strict for record in folder.trials())
+    outcome = rejudge_run(folder, "lm:own_parts:few")
+    assert outcome.judged == 3
+    said = [record.judgements["lm:own_parts:few"] for record in folder.trials()]
+    assert [one["success"] for one in said] == [False] * 3, "each has three rows"
+    assert [one["confidence"] for one in said] == [1.0] * 3
+    failed = rejudge_run(folder, "lm:own_parts:odd").failed
+    assert len(failed) == 3
+    assert "returned str, not a bool" in failed[0][1]
+    with pytest.raises(UsageError):
+        rejudge_run(folder, "lm:own_parts:nothing")
