@@ -105,6 +105,7 @@ def test_a_run_is_watched_as_it_goes_on(visit: Visit, page: Page) -> None:
         state.write("running")
         shown = visit("/runs")
         shown.click("a[href='/runs/live/live']")
+        shown.wait_for_selector("#run-state")
         until(shown, "document.querySelector('#run-state').innerText.includes('0 of 2')")
         for number in range(2):
             trial = record("first", f"t{number}")
