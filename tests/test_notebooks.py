@@ -74,8 +74,8 @@ def kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncKernelManage
     return AsyncKernelManager(kernel_name="here", kernel_spec_manager=specs)
 
 
-def test_there_are_three() -> None:
-    assert [path.name[:2] for path in NOTEBOOKS] == ["1_", "2_", "3_"]
+def test_there_are_four() -> None:
+    assert [path.name[:2] for path in NOTEBOOKS] == ["1_", "2_", "3_", "4_"]
 
 
 @all_named(NOTEBOOKS)

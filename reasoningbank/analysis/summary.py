@@ -169,6 +169,8 @@ class RunSummary:
     others: tuple[ArmComparison, ...] = ()
     online: Online | None = None  #: The learning streams; None without any
     memory: tuple[ArmMemory, ...] = ()  #: What memory did, for each arm with one
+    #: What optimizers compiled, for each arm and seed: cost, and what they changed.
+    compiled: tuple[Mapping[str, Any], ...] = ()
     code: tuple[CodeChange, ...] = ()  #: When the run continued with changed code, oldest first
     #: Trials that had been judged and were run again, by arm.
     replaced: Mapping[str, int] = field(default_factory=dict)
@@ -305,7 +307,7 @@ def summarise_run(
     manifest = folder.manifest or {}
     experiment = manifest.get("experiment") or {}
     pair = experiment.get("comparison")
-    return summarise(
+    summary = summarise(
         folder.trials(skip_damaged=True) if records is None else records,
         [str(arm["name"]) for arm in experiment.get("arms") or ()],
         (str(pair[0]), str(pair[1])) if pair else None,
@@ -315,6 +317,17 @@ def summarise_run(
         manifest=manifest,
         memory=MemoryRecords.read(folder) if memory is None else memory,
     )
+    return replace(summary, compiled=tuple(map(_compiled, folder.compiled())))
+
+
+def _compiled(found: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what is said of a compiled agent; its programs are counted."""
+    before, programs = found["before"], found["programs"]
+    parts = [(name, part) for program in programs.values() for name, part in program.items()]
+    new = sum(part["instructions"] != before[name]["instructions"] for name, part in parts)
+    demos = sum(len(part["demos"]) for _, part in parts) / len(programs)
+    kept = {name: one for name, one in found.items() if name not in ("before", "programs")}
+    return {**kept, "programs": len(programs), "demonstrations": demos, "new_instructions": new}
 
 
 def learning_curves(

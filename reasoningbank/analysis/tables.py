@@ -345,6 +345,21 @@ def learning_table(arms: Sequence[ArmMemory]) -> TextTable:
     return TextTable("cost of a learning step, median (p95)", headers, rows)
 
 
+def compiled_table(compiled: Sequence[Mapping[str, Any]]) -> TextTable:
+    """Return what optimizers made of agents and what it took, one row per arm and seed."""
+    headers = ("compiled", "seed", "by", "tasks", "programs", "demonstrations",
+               "new instructions", "tokens", "at most", "s", "ended by")  # fmt: skip
+    rows = []
+    for one in compiled:
+        usage, made = one["usage"], (one["programs"], one["demonstrations"])
+        tokens = usage["prompt_tokens"] + usage["completion_tokens"]
+        named = (one["arm"], one["seed"], one["optimizer"], len(one["tasks"]))
+        spent = (tokens, one["tokens_wanted"], number(usage["seconds"], 0))
+        ended = one["ended"] or "itself"
+        rows.append(cells(*named, *made, one["new_instructions"], *spent, ended))
+    return TextTable("compiled agents: what was changed, and what it took", headers, rows)
+
+
 def rejected_table(arms: Sequence[ArmMemory]) -> TextTable:
     """Return why distilled items were not stored, one row per reason, most frequent first."""
     rows = [cells(arm.arm, reason, n) for arm in arms for reason, n in arm.rejected.items()]

@@ -309,8 +309,9 @@ def _name_damaged(paths: Iterable[Path]) -> None:
 def _run(
     experiment: Experiment, folder: RunFolder, mlflow: str | None, as_json: bool, **chosen: Any
 ) -> None:
-    # With memory, another task permutation gives another prompt.
-    arms = [a for a in experiment.arms if asks_model(a.agent) and a.memory.source == "none"]
+    # With memory, and compiled, another task permutation gives another prompt.
+    plain = [a for a in experiment.arms if a.memory.source == "none" and not a.compile]
+    arms = [a for a in plain if asks_model(a.agent)]
     cold = [a.name for a in arms if a.temperature == 0 and len(seeds_of(experiment, a)) > 1]
     if cold:
         notice(f"at temperature 0 the repeats of {', '.join(cold)} may be identical")

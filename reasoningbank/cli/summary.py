@@ -14,6 +14,7 @@ from reasoningbank.analysis.tables import (
     arm_table,
     bank_table,
     comparison_table,
+    compiled_table,
     counts,
     failure_table,
     judge_table,
@@ -65,6 +66,7 @@ def print_summary(summary: RunSummary, title: str) -> None:
         output.show(stream_judge_table(summary.online))
     for make in (use_table, bank_table, learning_table):
         output.show(make(summary.memory))
+    output.show(compiled_table(summary.compiled))
     _print(f"{one.arm}, rejected: {counts(one.rejected)}" for one in summary.memory if one.rejected)
     for name, trials in summary.replaced.items():
         _print([f"{name}: {trials} trials were run again after they had been judged"])

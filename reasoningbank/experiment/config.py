@@ -18,6 +18,7 @@ from reasoningbank.corpus import Level
 from reasoningbank.errors import UsageError, unknown_key
 from reasoningbank.experiment.settings import (
     BankMemory,
+    CompileSettings,
     EndpointSettings,
     Executor,
     LearnedMemory,
@@ -62,6 +63,7 @@ class Arm(Strict):
             `reasoningbank.tools` if None.
         memory: Where its memory comes from; a word alone is the source.
         sampling: Several attempts per task; None for one.
+        compile: An optimizer of DSPy that compiles its agent on training tasks; None for none.
         layers: Layers in its context: L0 sense card, L1 schema card, L3 guide. L2, retrieved
             memory, follows from `memory` and need not be named.
         entity_linking: Whether resources named in a question are looked up and appended to it; in
@@ -86,6 +88,7 @@ class Arm(Strict):
     tools: tuple[str, ...] | Literal["all"] | None = None
     memory: MemorySettings = NoMemory()
     sampling: SamplingSettings | None = None
+    compile: CompileSettings | None = None
     layers: tuple[Layer, ...] = ()
     entity_linking: bool = False
     stream: bool = False
@@ -112,9 +115,10 @@ class Arm(Strict):
 
     @property
     def uses_memory(self) -> bool:
-        """Whether it has memory, context layers, entity linking or sampling."""
+        """Whether it has memory, context layers, entity linking, sampling or is compiled."""
         has_memory = not isinstance(self.memory, NoMemory)
-        return has_memory or bool(self.layers) or self.entity_linking or bool(self.sampling)
+        others = self.layers, self.entity_linking, self.sampling, self.compile
+        return has_memory or any(map(bool, others))
 
     @property
     def bank_from(self) -> str:
@@ -127,13 +131,21 @@ class Arm(Strict):
         """Name of the arm whose token use this one matches; empty for none."""
         return self.sampling.match_tokens_of if self.sampling else ""
 
+    @property
+    def compiled_like(self) -> str:
+        """Name of the arm whose stream limits the tokens of compiling; empty for none."""
+        return self.compile.match_tokens_of if self.compile else ""
+
     @model_validator(mode="after")
     def _check(self) -> Arm:
         memory = self.memory
         # An arm that claims memory and has none would be a false result.
         if self.agent == "oracle" and self.uses_memory:
-            said = "the oracle cannot use memory, layers, entity linking or sampling"
+            said = "the oracle cannot use memory, layers, entity linking, sampling or compile"
             raise invalid("oracle-with-memory", said)
+        if self.compile and (self.layers or not isinstance(memory, NoMemory)):
+            said = "a compiled agent has the optimizer's examples; leave out memory and layers"
+            raise invalid("compiled-with-memory", said)
         if memory.as_tools and self.agent in ("direct", "rag", "graph"):
             said = f"{self.agent} has no tools; use memory.show = 'context'"
             raise invalid("agent-without-tools", said)
@@ -243,7 +255,7 @@ class Experiment(Strict):
             said = "mode = 'learn' needs an arm with memory.source = 'learned'"
             raise invalid("nothing-learns", said)
         if self.executor.kind == "dask" and (self.mode == "learn" or self.uses_memory):
-            said = "learning, memory, layers, entity linking and sampling run in threads"
+            said = "learning, memory, layers, entity linking, sampling and compile run in threads"
             raise invalid("memory-on-dask", f"{said}; leave executor.kind = 'dask' out")
         for arm in self.arms:
             if objection := _objection(self, arm):
@@ -257,7 +269,7 @@ class Experiment(Strict):
 
     @property
     def uses_memory(self) -> bool:
-        """Whether any arm has memory, context layers, entity linking or sampling."""
+        """Whether any arm has memory, context layers, entity linking, sampling or is compiled."""
         return any(arm.uses_memory for arm in self.arms)
 
     def with_lm(self, lm: str | None) -> Experiment:
@@ -327,15 +339,20 @@ def _objection(experiment: Experiment, arm: Arm) -> tuple[str, str] | None:
         return "stream-needs-mode", "stream needs mode = 'learn'"
     if arm.learns_from != "execution" and not arm.judge_lm:
         return "no-judge", f"memory.judge = '{arm.learns_from}' needs judge_lm"
-    for other in filter(None, (arm.bank_from, arm.tokens_from)):
+    for other in filter(None, (arm.bank_from, arm.tokens_from, arm.compiled_like)):
         if other not in arms:
             return "unknown-arm", f"names {other!r}, which is not an arm"
         if _depends_on(arms, other, arm.name):
             return "circular-arms", f"depends on {other!r}, which depends on it"
         missing = sorted(set(seeds_of(experiment, arm)) - set(seeds_of(experiment, arms[other])))
-        by_seed = other == arm.tokens_from or bank_arm(experiment, arm).bank_per_seed
+        by_seed = other != arm.bank_from or bank_arm(experiment, arm).bank_per_seed
         if missing and by_seed:
             return "seed-missing", f"has seed {missing[0]}, which {other!r} does not have"
+    if arm.compiled_like and not arms[arm.compiled_like].learns:
+        said = f"compile.match_tokens_of names {arm.compiled_like!r}, which does not learn"
+        return "not-learned", said
+    if arm.compile and arm.stream:
+        return "compiled-in-stream", "a compiled agent answers no stream; leave out stream"
     root = bank_arm(experiment, arm)
     if arm.bank_from and isinstance(root.memory, NoMemory):
         return "no-memory", f"memory.of names {arm.bank_from!r}, which has no memory"
@@ -365,7 +382,8 @@ def _depends_on(arms: Mapping[str, Arm], name: str, wanted: str) -> bool:
             return True
         if name in arms and name not in seen:
             seen.add(name)
-            waiting += [arms[name].bank_from, arms[name].tokens_from]
+            arm = arms[name]
+            waiting += [arm.bank_from, arm.tokens_from, arm.compiled_like]
     return False
 
 

@@ -123,6 +123,8 @@ def estimate_run(
     if experiment.endpoint is not None:
         requests = total["requests"] or left.total()
         polite = max(0.0, requests - 1) * experiment.endpoint.min_interval_s
+    compiled = (arm.name for arm in experiment.arms if arm.compile)
+    notes += tuple(f"{name}: compiling is not included" for name in compiled)
     executor = experiment.executor
     where = (experiment.name, str(folder.path), executor.kind, executor.workers)
     return RunEstimate(*where, tuple(arms), total, polite, notes)

@@ -34,6 +34,7 @@ def build_manifest(
     prompts: Mapping[str, str],
     memory: Mapping[str, Any] | None = None,
     stream: Sequence[Task] = (),
+    training: Mapping[str, Sequence[Task]] | None = None,
 ) -> dict[str, Any]:
     """Return the manifest of a run."""
     return {
@@ -52,6 +53,7 @@ def build_manifest(
             "models": dict(models),
             "prompts": dict(prompts),
             **({"memory": dict(memory)} if memory else {}),
+            **({"training": {a: hash_tasks(t) for a, t in training.items()}} if training else {}),
         },
         "tasks": [task.id for task in tasks],
         **({"stream": [task.id for task in stream]} if stream else {}),

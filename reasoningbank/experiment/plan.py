@@ -66,6 +66,8 @@ class Plan:
     hidden_by_task: Mapping[str, frozenset[str]] = field(default_factory=dict)
     #: What an arm is made of and is not given in this run; people see it before the run starts.
     denied: tuple[Finding, ...] = ()
+    #: The tasks that the agents of arms are compiled on, by arm.
+    training: Mapping[str, tuple[Task, ...]] = field(default_factory=dict)
 
     @property
     def services(self) -> list[str]:
@@ -91,7 +93,13 @@ def plan_run(
     corpus = load_shacl_tasks(experiment.pack, language=experiment.language)
     selected = select_tasks(corpus, experiment.tasks)
     stream = _stream(experiment, corpus, selected)
-    run = [*selected, *stream] if experiment.mode == "learn" else selected
+    training = {
+        arm.name: tuple(_training(experiment, corpus, selected, arm))
+        for arm in experiment.arms
+        if arm.compile
+    }
+    learned = stream if experiment.mode == "learn" else ()
+    run = [*selected, *learned, *(task for tasks in training.values() for task in tasks)]
     hidden = hidden_tasks(corpus, run)
     if not pack.prefixes:
         # A bare folder of examples: namespaces are known only from what the examples declare.
@@ -114,7 +122,7 @@ def plan_run(
     by_task = _hidden_by_task(experiment, corpus)
     denied = tuple(_denied(pack, jobs, hidden, by_task))
     sets = tuple(corpus), tuple(selected), hidden, tuple(jobs), tuple(stream)
-    return Plan(pack, *sets, by_task, denied)
+    return Plan(pack, *sets, by_task, denied, training)
 
 
 def _denied(
@@ -146,8 +154,15 @@ def _denied(
 
 def _check_arm(experiment: Experiment, arm: Arm) -> None:
     """Check that an arm's agent, bank and distiller exist."""
-    where = f"arm {arm.name}"
-    make_agent(arm.agent, **arm.options)
+    agent, where = make_agent(arm.agent, **arm.options), f"arm {arm.name}"
+    if arm.compile:
+        # Runs that compile nothing need not import it.
+        from reasoningbank.experiment.compile import check_optimizer
+
+        if not getattr(agent, "compiles", False):
+            what, hint = f"{arm.agent} cannot be compiled", "choose direct, rlm or react"
+            raise UsageError(what, where=where, hint=hint, code="not-compilable")
+        check_optimizer(arm.compile, f"{where}, compile")
     for path in filter(is_import_path, arm.tools if isinstance(arm.tools, tuple) else ()):
         own_tool(path, where=where)
     if is_import_path(arm.judge_lm):
@@ -214,9 +229,19 @@ def _stream(experiment: Experiment, corpus: Sequence[Task], selected: Sequence[T
     examples = any(arm.memory.source == "gold" for arm in experiment.arms)
     if not (learning or examples):
         return []
-    where = "learning.tasks"
+    return _training(experiment, corpus, selected)
+
+
+def _training(
+    experiment: Experiment, corpus: Sequence[Task], selected: Sequence[Task], arm: Arm | None = None
+) -> list[Task]:
+    """Return the tasks of the stream, or those that an arm's agent is compiled on."""
+    learning = arm is not None or experiment.mode == "learn"
+    examples = arm is not None or any(one.memory.source == "gold" for one in experiment.arms)
+    own = arm.compile.tasks if arm and arm.compile else None
+    where = f"arm {arm.name}, compile.tasks" if arm and own else "learning.tasks"
     try:
-        stream = select_tasks(corpus, experiment.learning.tasks)
+        stream = select_tasks(corpus, own or experiment.learning.tasks)
     except UsageError as error:
         raise error.at(where) from None
     part = split_tasks(corpus).by_id()

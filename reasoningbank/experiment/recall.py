@@ -83,7 +83,7 @@ class MemoryParts:
 
     def __init__(self, context: RunContext) -> None:
         self._context = context
-        self._embedder = CachedEmbedder()
+        self.embedder = CachedEmbedder()
         self._builders: dict[str, ContextBuilder] = {}
         self._discovery: Discovery | None = None
         self._schema_card: SchemaCard | None = None
@@ -91,12 +91,12 @@ class MemoryParts:
 
     def open_bank(self, snapshot: Snapshot) -> MemoryBank:
         """Return a bank with the content of a snapshot."""
-        return MemoryBank.from_snapshot(snapshot, embedder=self._embedder)
+        return MemoryBank.from_snapshot(snapshot, embedder=self.embedder)
 
     def consolidate(self, bank: MemoryBank, new: Sequence[str]) -> Sequence[Any]:
         """Consolidate a bank after a step."""
         prefixes = self._context.endpoint.prefixes
-        return consolidate(bank, new=new, embedder=self._embedder, prefixes=prefixes)
+        return consolidate(bank, new=new, embedder=self.embedder, prefixes=prefixes)
 
     def distiller(self, arm: Arm) -> Distiller:
         """Return a distiller of an arm's experiences, for one stream."""
@@ -122,7 +122,7 @@ class MemoryParts:
                 self._discovery = discover(context.client)
             if "L1" in layers and self._schema_card is None:
                 self._schema_card = SchemaCard.of(
-                    context.endpoint, vocabulary, pack=context.pack, embedder=self._embedder
+                    context.endpoint, vocabulary, pack=context.pack, embedder=self.embedder
                 )
             most = {"L2": memory.tokens} if isinstance(memory, RetrievedMemory) else {}
             self._builders[arm.name] = ContextBuilder(
@@ -251,7 +251,7 @@ class Recalls:
             # What is recorded is what was shown.
             text, found = context.text, context.retrieval
         if arm.entity_linking:
-            question = self._linker.annotated(job.task.query)
+            question = self.asked(arm, job.task.query)
         recall = Recall(name, text, question=question, tools=tools, seconds=seconds)
         if found is None:
             return recall
@@ -262,8 +262,12 @@ class Recalls:
             event=found.to_event(),
         )
 
-    def leakage(self, task: Task) -> LeakageFilter:
-        """Return the leakage filter of a trial on a task."""
+    def asked(self, arm: Arm, question: str) -> str:
+        """Return a question as an arm's agent is asked it."""
+        return self._linker.annotated(question) if arm.entity_linking else question
+
+    def leakage(self, task: Task | None) -> LeakageFilter:
+        """Return the leakage filter of a trial on a task, or of what all trials are given."""
         return LeakageFilter.of(task, self._held_out, prefixes=self._context.endpoint.prefixes)
 
     def _retrieved(

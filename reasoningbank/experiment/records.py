@@ -30,6 +30,7 @@ _TRIALS = r"trials/[^/]+/[^/]+\.json"
 _STEPS = r"learning/[^/]+/\d+\.json"
 _BANK_NOTES = r"learning/[^/]+\.bank\.json"
 _SNAPSHOTS = r"memory/[^/]+\.jsonl"
+_COMPILED = r"compiled/[^/]+\.json"
 
 
 @dataclass(frozen=True, order=True)
@@ -319,6 +320,17 @@ class RunFolder:
             _BANK_NOTES, lambda name: _parsed(self.storage, name, "a note of a bank", dict)
         )
 
+    def program(self, arm: str, seed: int) -> Mapping[str, Any] | None:
+        """Return what an optimizer compiled for an arm and a seed; None if nothing was yet."""
+        name = f"compiled/{arm}.{seed}.json"
+        there = self.storage.exists(name)
+        return _parsed(self.storage, name, "a program", dict) if there else None
+
+    def compiled(self) -> list[Mapping[str, Any]]:
+        """Return all readable programs that optimizers compiled."""
+        found = self._each(_COMPILED, lambda name: _parsed(self.storage, name, "a program", dict))
+        return [one for _, one in found if not isinstance(one, RecordError)]
+
     def _each(
         self, pattern: str, read: Callable[[str], Found]
     ) -> Iterator[tuple[Path, Found | RecordError]]:
@@ -399,7 +411,7 @@ class RunFolder:
         damaged = {path for path, found in self.read_all() if isinstance(found, RecordError)}
         for path in sorted(damaged):
             on_damaged(path)
-        patterns = (_TRIALS, _STEPS, _BANK_NOTES, _SNAPSHOTS)
+        patterns = (_TRIALS, _STEPS, _BANK_NOTES, _SNAPSHOTS, _COMPILED)
         names = [name for pattern in patterns for name in self.storage.names(pattern)]
         names = [name for name in names if self.storage.path(name) not in damaged]
         self.storage.pack(target, names)

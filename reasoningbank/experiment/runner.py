@@ -120,6 +120,7 @@ def run_experiment(
                 {"demonstrations": hash_files(demonstration_files(plan.pack))},
                 memory_hashes(experiment, plan.pack, plan.stream),
                 plan.stream if experiment.mode == "learn" else (),
+                plan.training,
             )
             open_run(folder, manifest, on_notice, resumes=bool(todo))
             for path in folder.set_damaged_aside(damaged) if missing else ():
@@ -221,6 +222,11 @@ def _check_models(experiment: Experiment, jobs: Sequence[Job]) -> None:
         if not parse_name(name).is_local:
             check_hosted(name)
     for arm in {job.arm.name: job.arm for job in jobs}.values():
+        if arm.compile:
+            # Runs that compile nothing need not import it.
+            from reasoningbank.experiment.compile import check_installed
+
+            check_installed(arm.compile, f"arm {arm.name}, compile")
         limit = (arm.budget or experiment.budget).dollars
         if limit is not None and asks_model(arm.agent) and price_of(arm.lm) is None:
             what = f"a budget in dollars needs a price, and none is known for {arm.lm}"
@@ -234,7 +240,7 @@ def _models(jobs: Sequence[Job]) -> list[str]:
     for job in {(job.arm.name, job.teaches): job for job in jobs}.values():
         arm = job.arm
         names |= {arm.lm, arm.fast_lm} if asks_model(arm.agent) else set()
-        names |= {arm.judge_lm}
+        names |= {arm.judge_lm, arm.compile.reflection_lm if arm.compile else ""}
         if job.teaches and isinstance(arm.memory, LearnedMemory):
             names |= {arm.memory.distiller}
     return sorted(name for name in names - {"", "rules"} if not is_import_path(name))

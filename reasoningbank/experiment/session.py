@@ -15,10 +15,12 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from reasoningbank.agents.program import Predictors, give
 from reasoningbank.corpus import Task
 from reasoningbank.errors import EndpointError, ModelError, RecordError, UsageError
+from reasoningbank.experiment.compile import Compilation, compiled_for
 from reasoningbank.experiment.config import Arm, Experiment, bank_arm, control_of, seeds_of
-from reasoningbank.experiment.context import RunContext
+from reasoningbank.experiment.context import Recall, RunContext
 from reasoningbank.experiment.executors import RecordWriter, counted, waits
 from reasoningbank.experiment.plan import Job, Plan, named_bank, permuted, read_bank
 from reasoningbank.experiment.recall import Banks, MemoryParts, Recalls
@@ -65,9 +67,10 @@ class LearningSession:
         while left:
             chains, left = self._ready(left)
             self._began = self._began or bool(chains)
-            if not chains:
+            if chains:
+                yield chains
+            elif not self._compile(left):
                 return
-            yield chains
 
     def trial(self, job: Job, worker: int) -> Trial:
         """Return a trial with what it is given of memory."""
@@ -80,7 +83,7 @@ class LearningSession:
             job.key,
             worker,
             step=job.step,
-            remember=partial(self._recalls.recall, job),
+            remember=partial(self._remember, job),
             tokens=self._tokens(job) if matched else None,
         )
 
@@ -132,7 +135,8 @@ class LearningSession:
         reasons: dict[tuple[Any, ...], str] = {}
         self._waiting.clear()
         for job in jobs:
-            place = (*_place(job), job.step is None, job.arm.tokens_from and job.key)
+            alone = job.arm.tokens_from or job.arm.compile
+            place = (*_place(job), job.step is None, job.key if alone else None)
             if place not in reasons:
                 reasons[place] = self._waits_for(job)
                 if job.teaches and not reasons[place]:
@@ -187,9 +191,57 @@ class LearningSession:
             if taken < len(self.plan.stream):
                 place = f"{root.name}.{job.key.seed}"
                 return f"stream {place} is at step {taken} of {len(self.plan.stream)}"
+        if arm.compile and self._program(job) is None:
+            if arm.compiled_like and self._limit(job) is None:
+                return f"{arm.name} waits for the stream {arm.compiled_like}.{job.key.seed}"
+            return f"{arm.name}.{job.key.seed} waits to be compiled"
         if arm.tokens_from and job.step is None and self._tokens(job) is None:
             return f"{arm.tokens_from}, whose tokens {job.key.arm} matches, lacks their tasks"
         return ""
+
+    def _compile(self, jobs: Sequence[Job]) -> bool:
+        """Compile what the first of these trials needs that can be; return whether it can run."""
+        for job in jobs:
+            (name, seed), arm, limit = _place(job), job.arm, self._limit(job)
+            if not arm.compile or self.stop.event.is_set() or (arm.compiled_like and not limit):
+                continue
+            mine = [one for one in self.plan.jobs if _place(one) == (name, seed)]
+            there = next((str(one.key) for one in mine if self.folder.done(one.key)), "")
+            if there and self.folder.program(name, seed) is None:
+                what = f"compiled/{name}.{seed}.json, which {there} was given, is gone"
+                hint = f"restore it, or move the trials of {name} away"
+                raise RecordError(what, where=str(self.folder.path), hint=hint, code="no-program")
+            tasks = permuted(self.plan.training[name], seed)
+            most = f", at most {limit:,} tokens" if limit else ""
+            how = f"{arm.compile.optimizer} on {len(tasks)} tasks{most}"
+            self.on_notice(f"{name}.{seed} is compiled with {how}")
+            self._began = True
+            parts = self._context, self.experiment, arm, seed, tasks
+            asked, leakage = partial(self._recalls.asked, arm), self._recalls.leakage(None)
+            embed, stop = self.parts.embedder.passages, self.stop.event
+            compilation = Compilation(*parts, asked, leakage, embed, limit, stop)
+            compilation.run(self.folder, [one.task for one in mine if self._program(one) is None])
+            return self._program(job) is not None
+        return False
+
+    def _program(self, job: Job) -> Predictors | None:
+        return compiled_for(self.folder, *_place(job), job.task.id)
+
+    def _limit(self, job: Job) -> int | None:
+        """Return the most tokens of compiling; None without a limit, or before it is known."""
+        settings, seed = job.arm.compile, job.key.seed
+        if settings is None or not settings.match_tokens_of:
+            return settings.tokens if settings else None
+        steps = StepFolder(self.folder.path, settings.match_tokens_of, seed).taken()
+        keys = (TrialKey(settings.match_tokens_of, step.task, seed) for step in steps)
+        trials = sum(self.folder.read(key).usage.tokens for key in keys)
+        known = len(steps) == len(self.plan.stream)
+        return trials + sum(step.usage.tokens for step in steps) if known else None
+
+    def _remember(self, job: Job) -> Recall:
+        """Return what a trial is given of memory, or of what was compiled."""
+        recall, program = self._recalls.recall(job), self._program(job) if job.arm.compile else None
+        return recall if program is None else replace(recall, adopt=partial(give, program))
 
     def _tokens(self, job: Job) -> int | None:
         found = self._read(replace(job.key, arm=job.arm.tokens_from))

@@ -348,6 +348,37 @@ class SamplingSettings(Strict):
         return self.phase == "both" or (self.phase == "stream") == in_stream
 
 
+Optimizer = Literal["BootstrapFewShot", "KNNFewShot", "MIPROv2", "GEPA"]
+
+
+class CompileSettings(Strict):
+    """An optimizer of DSPy that compiles the arm's agent before its trials, once for each seed.
+
+    Attributes:
+        optimizer: Its class in DSPy.
+        options: Its own settings by DSPy's names, e.g. `{ max_bootstrapped_demos = 2 }`.
+        tasks: The training tasks; those of `[learning]` if None. None may share a group with a task
+            of the evaluation.
+        match_tokens_of: The most tokens that compiling may take are those that the stream of this
+            other arm took.
+        tokens: The most tokens that compiling may take; None for no limit.
+        reflection_lm: Name of the model that proposes instructions; the arm's if empty.
+    """
+
+    optimizer: Optimizer
+    options: dict[str, bool | int | float | str] = Field(default_factory=dict)
+    tasks: TaskSelection | None = None
+    match_tokens_of: str = ""
+    tokens: int | None = Field(default=None, ge=1)
+    reflection_lm: str = ""
+
+    @model_validator(mode="after")
+    def _check_limits(self) -> CompileSettings:
+        if self.tokens is not None and self.match_tokens_of:
+            raise invalid("two-limits", "give tokens or match_tokens_of, not both")
+        return self
+
+
 class LearningSettings(Strict):
     """The stream of training tasks.
 

@@ -130,6 +130,7 @@ def _sections(summary: RunSummary) -> list[TextTable]:
         tables.bank_table(memory),
         tables.learning_table(memory),
         tables.rejected_table(memory),
+        tables.compiled_table(summary.compiled),
     ]
 
 
