@@ -51,6 +51,10 @@ COMMANDS = {
         "runs:report",
         "Write one self-contained HTML page of a run: summary, figures, every trial.",
     ),
+    "serve": (
+        "page:serve",
+        "Serve one local page: ask questions, watch runs, read memory.",
+    ),
     "mcp": (
         "servers:mcp",
         "Serve a pack's tools over the Model Context Protocol, to desktop clients and agents.",

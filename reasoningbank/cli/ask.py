@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -21,14 +20,12 @@ from reasoningbank.cli.output import (
 )
 from reasoningbank.errors import ReasoningBankError, UsageError
 from reasoningbank.experiment.ask import open_solver
+from reasoningbank.experiment.steps import ShownStep, StepReader
 from reasoningbank.lm import parse_name
 from reasoningbank.nl2sparql.confidence import Confidence, confidence_in
 from reasoningbank.nl2sparql.graph.build import mermaid_picture, save_picture
 from reasoningbank.nl2sparql.graph.state import GraphSettings
 from reasoningbank.trajectory import Event
-
-#: Characters of a turn's output that are shown; the agent sees no more either.
-MOST_OUTPUT = 1_500
 
 
 def ask(
@@ -131,89 +128,18 @@ class Steps:
 
     def __init__(self, to: Console = progress_console) -> None:
         self._to = to
-        self._turns = 0
-        self._named = False
-        self._calls: dict[int, str] = {}
+        self._read = StepReader()
 
     def __call__(self, event: Event) -> None:
         """Show an event if it ends a step."""
-        data = event.data
-        if event.kind == "step":
-            # Queries recorded between named steps belong to them.
-            self._named = True
-            print_step(str(data["step"]), data, self._to)
-        elif event.kind == "memory_retrieved":
-            titles = [str(one["title"]) for one in data["items"]]
-            say(f"[memory] {'; '.join(titles) or 'no item'}", self._to)
-        elif event.kind == "code" and "output" in data:
-            # A code event comes twice: the first time without output.
-            self._turn()
-            print_query(str(data["code"]), self._to, "python")
-            if output := str(data["output"]).strip():
-                self._output(output)
-        elif event.kind == "tool_call" and event.parent is None and not self._named:
-            arguments = ", ".join(f"{k}={v!r}" for k, v in dict(data["arguments"]).items())
-            self._calls[event.index] = f" {data['tool']}({arguments})"
-        elif event.kind == "tool_result" and event.parent in self._calls:
-            self._turn(self._calls.pop(event.parent))
-            self._output(str(data.get("error") or data.get("result") or ""))
-        elif event.kind == "error":
-            say(f"[error] {data['error']}", self._to)
-
-    def _turn(self, call: str = "") -> None:
-        self._turns += 1
-        say(f"[turn {self._turns}]{call}", self._to)
-
-    def _output(self, text: str) -> None:
-        say(text if len(text) <= MOST_OUTPUT else f"{text[:MOST_OUTPUT]} …", self._to)
+        if (step := self._read(event)) is not None:
+            print_step(step, self._to)
 
 
-def print_step(name: str, found: Mapping[str, Any], to: Console = progress_console) -> None:
-    """Print the outcome of a step of the pipeline or graph: its event's data or the state."""
-    describe = _DESCRIBE.get(name)
-    say(f"[{name}] {describe(found) if describe else ''}".rstrip(), to)
-    query = found.get("generated_sparql" if name in ("write", "generate") else "sparql")
-    if query and name in _WRITES:
-        print_query(str(query), to)
-
-
-def _examples(found: Mapping[str, Any]) -> str:
-    shown = found.get("examples") or found.get("retrieved_examples") or ()
-    return ", ".join(f"{one['id']} {one['score']:.2f}" for one in shown) or "no example"
-
-
-def _patterns(found: Mapping[str, Any]) -> str:
-    shown = [f"{name} {score:.2f}" for name, score in found["patterns"].items()]
-    return ", ".join(shown) or "no pattern"
-
-
-def _validated(found: Mapping[str, Any]) -> str:
-    rows = "" if found["rows"] is None else f"{found['rows']} rows; "
-    return rows + ("; ".join(found["problems"]) or "sound")
-
-
-def _explored(found: Mapping[str, Any]) -> str:
-    return "; ".join(filter(None, (", ".join(found["discovered_properties"]), *found["findings"])))
-
-
-_WRITES = ("exchange", "adapt", "synthesise", "fix", "write", "generate")
-_DESCRIBE: dict[str, Callable[[Mapping[str, Any]], str]] = {
-    "detect": _patterns,
-    "retrieve": _examples,
-    "constrain": lambda found: f"{found['chars']} characters of rules",
-    **dict.fromkeys(
-        ("exchange", "adapt", "synthesise", "fix"),
-        lambda found: str(found.get("stopped") or found.get("example") or ""),
-    ),
-    "validate": _validated,
-    "analyze": lambda found: (
-        f"{', '.join(found['detected_patterns']) or 'no pattern'}, {found['complexity']}"
-    ),
-    "clarify": lambda found: str(found.get("clarification") or ""),
-    "plan": lambda found: " → ".join(found["sub_tasks"]),
-    **dict.fromkeys(("write", "generate"), lambda found: str(found.get("family") or "")),
-    "execute": lambda found: found["execution_error"] or f"{found['result_count']} rows",
-    "verify": lambda found: "; ".join(found["validation_errors"]) or "sound",
-    "explore": _explored,
-    "output": lambda found: f"confidence {found['confidence']:.2f}" if found["calibrated"] else "",
-}
+def print_step(step: ShownStep, to: Console = progress_console) -> None:
+    """Print a step: its outcome, what it wrote, and what that returned."""
+    say(f"[{step.name}] {step.text}".rstrip(), to)
+    if step.code:
+        print_query(step.code, to, step.language)
+    if step.output:
+        say(step.output, to)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import sys
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
@@ -14,6 +15,7 @@ from reasoningbank.cache import write_bytes_atomically
 from reasoningbank.cli.options import AsJson, known
 from reasoningbank.cli.output import notice, print_json, print_rows, say
 from reasoningbank.errors import UsageError
+from reasoningbank.experiment.feedback import learn_feedback, read_feedback
 from reasoningbank.experiment.memory_sources import (
     bank_file,
     existing,
@@ -220,18 +222,36 @@ def import_file(
     Example: reasoningbank memory import bank.sqlite items.ttl
     """
     items = read_items(source, snapshot).items
-    if bank.exists():
-        bank_file(bank)
-    elif bank.suffix not in BANK_ENDINGS:
-        hint = "call it NAME.sqlite"
-        raise UsageError("not a bank name", where=str(bank), hint=hint, code="not-a-bank")
-    with MemoryBank(bank) as opened_bank:
+    with MemoryBank(_bank_to_fill(bank)) as opened_bank:
         outcome = import_items(opened_bank, items, reason=f"import of {source}")
     if as_json:
         print_json(outcome._asdict())
         return
     added, merged, same = (len(part) for part in outcome)
     say(f"{added} added, {merged} merged, {same} unchanged")
+
+
+@app.command()
+def learn(
+    bank: Annotated[Path, Argument(help="A bank; created if missing.", metavar="BANK")],
+    feedback: Annotated[Path, Argument(help="The folder that `reasoningbank serve` keeps.")],
+    as_json: AsJson = False,
+) -> None:
+    """Learn from people's verdicts on answers; a second time changes nothing.
+
+    Example: reasoningbank memory learn bank.sqlite feedback
+    """
+    found = read_feedback(feedback)
+    if not found:
+        raise UsageError("no feedback there", where=str(feedback), hint="rate an answer first")
+    with MemoryBank(_bank_to_fill(bank)) as opened_bank:
+        learned = learn_feedback(opened_bank, found)
+    if as_json:
+        print_json({**learned._asdict(), "rejected": [asdict(one) for one in learned.rejected]})
+        return
+    say(f"{len(learned.added)} added, {len(learned.known)} known")
+    for one in learned.rejected:
+        notice(f"not learned: {one.title} ({one.reason})")
 
 
 @app.command()
@@ -281,6 +301,16 @@ def undo(
     reason = f" ({_line(undone[0].reason)})" if undone[0].reason.strip() else ""
     ids = list(dict.fromkeys(one.item_id for one in changes))
     say(f"undo of {which}{reason}: {ids[0] if len(ids) == 1 else f'{len(ids)} items'}")
+
+
+def _bank_to_fill(bank: Path) -> Path:
+    """Return a bank that can be changed, or the name of a new one."""
+    if bank.exists():
+        return bank_file(bank)
+    if bank.suffix not in BANK_ENDINGS:
+        hint = "call it NAME.sqlite"
+        raise UsageError("not a bank name", where=str(bank), hint=hint, code="not-a-bank")
+    return bank
 
 
 def _chosen(

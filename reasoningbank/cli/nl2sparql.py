@@ -56,6 +56,7 @@ from reasoningbank.experiment import (
     select_tasks,
 )
 from reasoningbank.experiment.ask import open_solver
+from reasoningbank.experiment.steps import named_step
 from reasoningbank.experiment.storage import write_atomically
 from reasoningbank.lm import asked_as
 from reasoningbank.nl2sparql import examples_of, load_patterns, validate_endpoint
@@ -197,7 +198,7 @@ def agent(
         if resume:
             asked.find(thread)
         notice(f"opening {found_pack.name or pack} and {asked.tiers.default} …")
-        watch = print_step if stream else None
+        watch = _print_named if stream else None
         run = asked.going_on(thread, answer) if resume else asked.begun(question, language, thread)
         found = run.finish(watch)
         while found.asks and sys.stdin.isatty():
@@ -384,6 +385,10 @@ def _check_question(command: str, question: str, pack: Pack, language: str) -> N
         raise UsageError("the question is empty", hint=hint, code="empty-question")
     if language:
         known("--language", [language], pack.languages or ("en",))
+
+
+def _print_named(name: str, found: Mapping[str, Any]) -> None:
+    print_step(named_step(name, found))
 
 
 def _rows(

@@ -151,7 +151,7 @@ def mcp(
                 shared.close()
                 os._exit(128 + number)
 
-            _on_signals(end)
+            on_signals(end)
             serve_stdio(shared)
         return
     with listening(http) as bound, Shared(settings) as shared:
@@ -160,10 +160,11 @@ def mcp(
         say(f"http://{shown}:{port}{PATH}")
         notice("serving; press Ctrl-C to stop")
         # The HTTP server handles signals itself and then raises them once more.
-        _on_signals(lambda *_: None)
+        on_signals(lambda *_: None)
         serve_http(shared, bound)
 
 
-def _on_signals(act: Callable[[int, object], None]) -> None:
+def on_signals(act: Callable[[int, object], None]) -> None:
+    """Set what an interrupt or a termination does."""
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, act)

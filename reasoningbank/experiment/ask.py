@@ -74,7 +74,7 @@ class Solver:
             recall = recalled(self.context, self.pack, self.corpus, self.arm, task, self.bank)
         attempt = self._attempt(task, recall, watch=watch)
         shown = tuple(str(one["id"]) for one in (recall.event or {}).get("items", ()))
-        rows, note = self._rows(attempt.sparql)
+        rows, note = self.rows(attempt.sparql)
         return AskResult(attempt.sparql, rows, note, attempt, shown)
 
     def program(self) -> AgentProgram:
@@ -98,7 +98,8 @@ class Solver:
             raise ModelError(attempt.error)
         return attempt
 
-    def _rows(self, sparql: str | None) -> tuple[Sequence[dict[str, Any]], str]:
+    def rows(self, sparql: str | None) -> tuple[Sequence[dict[str, Any]], str]:
+        """Return the first rows of a query, and what to know about them."""
         if sparql is None:
             return [], ""
         tools = SPARQLTools(self.context.endpoint, client=self.context.client)
@@ -106,7 +107,7 @@ class Solver:
             shown = tools.sparql_peek(tools.sparql_query(sparql), MAX_ROWS)
         except ToolError as error:
             return [], f"the query does not run: {error}"
-        return list(shown), shown.note
+        return shown, shown.note
 
 
 @contextlib.contextmanager

@@ -99,7 +99,7 @@ def existing(where: Path) -> None:
 def _chosen(run: Path, wanted: str) -> str:
     """Return the hash of a snapshot, given its beginning or its stream and step."""
     hashes, where = RunFolder(run).snapshots(), str(run)
-    lasts = {name: one for name, one in _lasts(run).items() if one in hashes}
+    lasts = {name: one for name, one in last_snapshots(run).items() if one in hashes}
     if not hashes:
         raise UsageError("the run has no snapshot of a memory bank", where=where)
     if not wanted:
@@ -131,7 +131,7 @@ def _chosen(run: Path, wanted: str) -> str:
     raise UsageError(f"{what} {wanted!r}", where=where, hint=hint)
 
 
-def _lasts(run: Path) -> dict[str, str]:
+def last_snapshots(run: Path) -> dict[str, str]:
     """Return the last snapshot of each stream, and each bank made of gold queries."""
     lasts = {name: steps[-1].after for name, steps in _streams(run).items()}
     for path, note in RunFolder(run).bank_notes():

@@ -243,7 +243,7 @@ class RunFolder:
         Raises:
             RecordError: If it is missing or damaged.
         """
-        return self._trial(key.path)
+        return self.trial(key.path)
 
     def file(self, key: TrialKey) -> Path:
         """Return where a trial lies or would lie."""
@@ -272,7 +272,7 @@ class RunFolder:
 
     def read_all(self) -> Iterator[tuple[Path, TrialRecord | RecordError]]:
         """Yield the path of each trial with the trial, or with the error of reading it."""
-        return self._each(_TRIALS, self._trial)
+        return self._each(_TRIALS, self.trial)
 
     def damaged(self) -> Iterator[Path]:
         """Yield the paths of the trials that cannot be read."""
@@ -427,7 +427,7 @@ class RunFolder:
             raise RecordError(f"cannot be copied ({error})", where=str(target)) from error
         return copy
 
-    def _trial(self, name: str) -> TrialRecord:
+    def trial(self, name: str) -> TrialRecord:
         hint = "delete the file and run the same command again"
         trial = _parsed(self.storage, name, "a trial", TrialRecord.from_json, hint)
         if trial.key.path != name:

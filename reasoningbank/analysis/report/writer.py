@@ -52,7 +52,7 @@ class Report:
     damaged: tuple[Path, ...]  #: Files of the run that could not be read; the page lists them
 
 
-def write_report(folder: RunFolder, out: Path) -> Report:
+def write_report(folder: RunFolder, out: Path, *, back: str = "") -> Report:
     """Write one self-contained HTML page of a run.
 
     Trial files and memory snapshots that cannot be read are left out and listed in the page.
@@ -60,6 +60,7 @@ def write_report(folder: RunFolder, out: Path) -> Report:
     Args:
         folder: The run.
         out: The file to write; an older one is replaced once the new one is complete.
+        back: Address that its first link leads to, e.g. of a list of runs; empty for none.
 
     Raises:
         UsageError: If the folder holds no run.
@@ -73,7 +74,7 @@ def write_report(folder: RunFolder, out: Path) -> Report:
         out.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=out.parent, prefix=".report-") as name:
             draft = Path(name) / "page.html"
-            trials, damaged = _write(folder, manifest, draft, Path(name) / "data")
+            trials, damaged = _write(folder, manifest, draft, Path(name) / "data", back)
             draft.replace(out)
         return Report(out, out.stat().st_size, trials, tuple(one.path for one in damaged))
     except OSError as error:
@@ -178,7 +179,7 @@ def chunk(name: str, data: Any) -> str:
 
 
 def _write(
-    folder: RunFolder, manifest: Mapping[str, Any], draft: Path, data: Path
+    folder: RunFolder, manifest: Mapping[str, Any], draft: Path, data: Path, back: str
 ) -> tuple[int, list[Damaged]]:
     experiment: Mapping[str, Any] = manifest.get("experiment") or {}
     index = TrialIndex(str(arm.get("name", "")) for arm in experiment.get("arms") or ())
@@ -198,6 +199,7 @@ def _write(
             .get_template("page.html")
             .generate(
                 **overview(title, manifest, summary, damaged, len(index)),
+                back=back,
                 version=__version__,
                 policy=_policy(early, script),
                 style=_part("page.css"),

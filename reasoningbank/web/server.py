@@ -1,0 +1,400 @@
+"""The server of the page: its routes, and work in threads whose events are streamed."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import logging
+import secrets
+import socket
+import threading
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import uvicorn
+from jinja2 import Environment, PackageLoader
+from pydantic import BaseModel
+from sse_starlette import EventSourceResponse
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import FileResponse, HTMLResponse, JSONResponse, Response
+from starlette.routing import Route
+
+from reasoningbank.corpus import known_packs
+from reasoningbank.errors import ReasoningBankError, SetupError, UsageError
+from reasoningbank.experiment.feedback import learn_feedback, read_feedback
+from reasoningbank.experiment.memory_sources import bank_file, is_bank, opened
+from reasoningbank.lm import CATALOGUE
+from reasoningbank.memory import MemoryBank
+from reasoningbank.version import __version__
+from reasoningbank.web import chat
+from reasoningbank.web.answers import Answers, Asked, Emit, agents_of, example_questions
+from reasoningbank.web.guard import Guard, body_of, is_loopback
+from reasoningbank.web.runs import LiveRun, RunShelf
+
+logger = logging.getLogger(__name__)
+
+#: Seconds between looks at a run that is going on.
+LOOK_S = 1.0
+#: Seconds for open requests when the server stops.
+GRACE_S = 2
+#: Items that a search finds, and changes that are shown.
+MOST_FOUND, MOST_CHANGES = 10, 20
+#: Errors that mean that an address is wrong.
+_MISSING = ("no-run", "no-memory", "no-page", "unknown-item", "model_not_found")
+
+Work = Callable[[Emit, threading.Event], None]
+Handler = Callable[[Request], Awaitable[Response]]
+Events = AsyncIterator[tuple[str, Mapping[str, Any]]]
+
+
+@dataclass(frozen=True)
+class PageSettings:
+    """What the page offers.
+
+    Attributes:
+        default: What answers unless the reader chooses otherwise.
+        runs: Folders of runs.
+        banks: Bank files.
+        feedback: The folder of verdicts.
+        token: What readers must know; empty on loopback.
+    """
+
+    default: Asked = field(default_factory=Asked)
+    runs: tuple[Path, ...] = ()
+    banks: tuple[Path, ...] = ()
+    feedback: Path = Path("feedback")
+    token: str = ""
+
+
+class _Rating(BaseModel):
+    id: str
+    good: bool
+
+
+class _BankChange(BaseModel):
+    """What to do with a bank: retire an item, undo a change, or else learn from feedback."""
+
+    retire: str = ""
+    reason: str = "retired by hand"
+    undo: int | None = None
+
+
+def make_app(settings: PageSettings) -> Guard:
+    """Return the application; what it opens is closed at its shutdown."""
+    site = Site(settings)
+
+    @contextlib.asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        yield
+        await run_in_threadpool(site.close)
+
+    def route(path: str, handler: Handler, method: str = "GET") -> Route:
+        return Route(path, site.safely(handler), methods=[method])
+
+    routes = [
+        route("/", site.ask_page),
+        route("/runs", site.runs_page),
+        route("/runs/{name}", site.report),
+        route("/runs/{name}/live", site.live_page),
+        route("/memory", site.memory_page),
+        route("/memory/{name}", site.bank_page),
+        route("/memory/{name}/{item}", site.item_page),
+        route("/static/{name}", site.static),
+        route("/api/examples", site.examples),
+        route("/api/runs/{name}", site.live),
+        route("/api/ask", site.ask, "POST"),
+        route("/api/query", site.query, "POST"),
+        route("/api/feedback", site.rate, "POST"),
+        route("/api/memory/{name}", site.change_bank, "POST"),
+        route("/v1/models", site.models),
+        route("/v1/chat/completions", site.complete, "POST"),
+        route("/{path:path}", site.missing),
+    ]
+    return Guard(Starlette(routes=routes, lifespan=lifespan), settings.token)
+
+
+class Site:
+    """The pages and actions, one method a route."""
+
+    def __init__(self, settings: PageSettings) -> None:
+        self._settings = settings
+        self._runs = RunShelf(settings.runs, settings.banks)
+        agents = agents_of(settings.default)
+        self._answers = Answers(settings.feedback, self._runs.bank, agents)
+        self._templates = Environment(
+            loader=PackageLoader("reasoningbank.web", "page"),
+            autoescape=True,
+            trim_blocks=True,
+            lstrip_blocks=True,
+        )
+        self._templates.globals["version"] = __version__
+        report = files("reasoningbank.analysis.report").joinpath("page")
+        own = files("reasoningbank.web").joinpath("page")
+        shared = ("page.css", "early.js", "dom.js", "highlight.js")
+        self._static = {name: report.joinpath(name).read_bytes() for name in shared}
+        self._static |= {n: own.joinpath(n).read_bytes() for n in ("serve.css", "serve.js")}
+
+    def close(self) -> None:
+        """Close what answers, and remove the reports."""
+        self._answers.close()
+        self._runs.close()
+
+    def safely(self, handler: Handler) -> Handler:
+        """Return a handler that answers every error with one line."""
+
+        async def answer(request: Request) -> Response:
+            try:
+                return await handler(request)
+            except Exception as error:
+                finding, status = _finding(error), 500
+            if isinstance(error_of := finding.pop("error"), ReasoningBankError):
+                status = 400 if isinstance(error_of, UsageError) else 502
+                status = 404 if finding["code"] in _MISSING else status
+            path = request.url.path
+            if path.startswith("/v1/"):
+                return JSONResponse({"error": chat.error_body(finding)}, status)
+            if path.startswith("/api/"):
+                return JSONResponse({"error": finding}, status)
+            return self._page("message.html", status, line=finding["text"])
+
+        return answer
+
+    def _page(self, template: str, status: int = 200, **values: Any) -> HTMLResponse:
+        return HTMLResponse(self._templates.get_template(template).render(**values), status)
+
+    async def missing(self, request: Request) -> Response:
+        """Refuse any other address."""
+        raise UsageError("there is no such page", where=request.url.path, code="no-page")
+
+    async def static(self, request: Request) -> Response:
+        """Send a style or script."""
+        name = request.path_params["name"]
+        if name not in self._static:
+            await self.missing(request)
+        kind = "text/css" if name.endswith(".css") else "text/javascript"
+        return Response(self._static[name], media_type=kind)
+
+    async def ask_page(self, request: Request) -> Response:
+        """Show the form that asks."""
+        default = self._settings.default
+        return self._page(
+            "ask.html",
+            default=default,
+            packs=list(dict.fromkeys((default.pack, *known_packs()))),
+            agents=agents_of(default),
+            models=list(dict.fromkeys((default.lm, *CATALOGUE))),
+            memories=list(await run_in_threadpool(self._runs.banks)),
+            question=request.query_params.get("q", "")[:2_000],
+        )
+
+    async def examples(self, request: Request) -> Response:
+        """Return questions of a pack."""
+        pack = request.query_params.get("pack", "")
+        return _json(await run_in_threadpool(example_questions, pack) if pack else [])
+
+    async def ask(self, request: Request) -> Response:
+        """Stream the steps of an answer, and the answer."""
+        return EventSourceResponse(_as_sse(self._asking(await body_of(request, Asked))))
+
+    async def query(self, request: Request) -> Response:
+        """Run a query and return its rows."""
+        asked = await body_of(request, Asked)
+        return _json(await run_in_threadpool(self._answers.run, asked))
+
+    async def rate(self, request: Request) -> Response:
+        """Keep a verdict on an answer."""
+        rating = await body_of(request, _Rating)
+        path = await run_in_threadpool(self._answers.rate, rating.id, rating.good)
+        return JSONResponse({"said": f"kept in {path}"})
+
+    async def models(self, _: Request) -> Response:
+        """List what chat clients may name as a model."""
+        names = chat.model_names(self._settings.default)
+        found = [{"id": n, "object": "model", "created": 0, "owned_by": "local"} for n in names]
+        return JSONResponse({"object": "list", "data": found})
+
+    async def complete(self, request: Request) -> Response:
+        """Answer a request for a chat completion."""
+        wanted = await body_of(request, chat.ChatRequest)
+        asked = chat.question_of(wanted, self._settings.default)
+        model = wanted.model or f"{asked.agent}/{asked.pack}"
+        if wanted.stream:
+            parts = chat.chunks(self._asking(asked), secrets.token_hex(6), model)
+            return EventSourceResponse(parts)
+        never = threading.Event()
+        answer = await run_in_threadpool(self._answers.ask, asked, lambda *_: None, never)
+        return _json(chat.completion(answer, model))
+
+    def _asking(self, asked: Asked) -> Events:
+        return streamed(lambda emit, stop: emit("answer", self._answers.ask(asked, emit, stop)))
+
+    async def runs_page(self, _: Request) -> Response:
+        """List the runs."""
+        found = await run_in_threadpool(self._runs.listed)
+        return self._page("runs.html", runs=found, folders=self._settings.runs)
+
+    async def report(self, request: Request) -> Response:
+        """Send the static report of a run."""
+        path = await run_in_threadpool(self._runs.report, request.path_params["name"])
+        # The page's own policy, in its head, allows its scripts by their hashes.
+        policy = {"content-security-policy": "frame-ancestors 'none'"}
+        return FileResponse(path, media_type="text/html", headers=policy)
+
+    async def live_page(self, request: Request) -> Response:
+        """Show a run as it goes on."""
+        name = request.path_params["name"]
+        experiment = self._runs.run(name).require_manifest().get("experiment") or {}
+        return self._page("live.html", name=name, experiment=experiment)
+
+    async def live(self, request: Request) -> Response:
+        """Stream the progress of a run and its trials as they end."""
+        follow = LiveRun(self._runs.run(request.path_params["name"]))
+
+        def work(emit: Emit, stop: threading.Event) -> None:
+            while not stop.is_set():
+                for name, data in follow.news():
+                    emit(name, data)
+                    if name == "end":
+                        return
+                stop.wait(LOOK_S)
+
+        return EventSourceResponse(_as_sse(streamed(work)))
+
+    async def memory_page(self, _: Request) -> Response:
+        """List the banks."""
+        found = await run_in_threadpool(self._runs.banks)
+        return self._page("memory.html", banks=found, feedback=self._settings.feedback)
+
+    async def bank_page(self, request: Request) -> Response:
+        """Show the items of a bank, or what a search finds."""
+        query = request.query_params.get("q", "")[:2_000]
+        status = request.query_params.get("status", "active")
+
+        def made(name: str) -> Response:
+            with opened(*self._runs.bank(name)) as bank:
+                every = [(item, None) for item in bank.items(status=None)]
+                found = [(i, m.score) for i, m in bank.match(query, MOST_FOUND)]
+                shown = [one for one in every if status in (one[0].status, "all")]
+                return self._page(
+                    "bank.html",
+                    items=found if query.strip() else shown,
+                    changes=bank.history()[: -MOST_CHANGES - 1 : -1],
+                    feedback=len(read_feedback(self._settings.feedback)),
+                    **self._bank(name) | {"query": query, "wanted": status},
+                )
+
+        return await run_in_threadpool(made, request.path_params["name"])
+
+    async def item_page(self, request: Request) -> Response:
+        """Show one item with its evidence and history."""
+
+        def made(name: str, wanted: str) -> Response:
+            with opened(*self._runs.bank(name)) as bank:
+                item = bank.get(wanted)
+                changes = bank.history(item.id)[::-1]
+            return self._page("item.html", item=item, changes=changes, **self._bank(name))
+
+        return await run_in_threadpool(made, *request.path_params.values())
+
+    async def change_bank(self, request: Request) -> Response:
+        """Retire an item, undo a change, or learn from feedback."""
+        wanted, name = await body_of(request, _BankChange), request.path_params["name"]
+
+        def changed() -> str:
+            with MemoryBank(bank_file(self._runs.bank(name)[0])) as bank:
+                if wanted.retire:
+                    bank.retire(wanted.retire, reason=wanted.reason)
+                    return f"retired {wanted.retire}"
+                if wanted.undo is not None:
+                    return f"undid change {wanted.undo} ({bank.undo(wanted.undo).item_id})"
+                learned = learn_feedback(bank, read_feedback(self._settings.feedback))
+                added, known, rejected = map(len, learned)
+                return f"{added} added, {known} known, {rejected} not learned"
+
+        return JSONResponse({"said": await run_in_threadpool(changed)})
+
+    def _bank(self, name: str) -> dict[str, Any]:
+        return {"name": name, "can_change": is_bank(self._runs.bank(name)[0])}
+
+
+def _finding(error: Exception) -> dict[str, Any]:
+    """Return an error as code and text; an unexpected one is logged."""
+    if isinstance(error, ReasoningBankError):
+        return {"code": error.code, "text": str(error), "error": error}
+    logger.error("a request failed", exc_info=error)
+    text = f"the server failed ({type(error).__name__}); see its log"
+    return {"code": "bug", "text": text, "error": error}
+
+
+async def streamed(work: Work) -> Events:
+    """Do work in a thread and yield what it emits; when nobody listens any more, stop it."""
+    loop, stop = asyncio.get_running_loop(), threading.Event()
+    queue: asyncio.Queue[tuple[str, Mapping[str, Any]] | None] = asyncio.Queue()
+
+    def put(event: tuple[str, Mapping[str, Any]] | None) -> None:
+        # The loop may be closed by now.
+        with contextlib.suppress(RuntimeError):
+            loop.call_soon_threadsafe(queue.put_nowait, event)
+
+    def run() -> None:
+        try:
+            work(lambda name, data: put((name, data)), stop)
+        except Exception as error:
+            put(("error", {k: v for k, v in _finding(error).items() if k != "error"}))
+        finally:
+            put(None)
+
+    threading.Thread(target=run, name="streamed", daemon=True).start()
+    try:
+        while (event := await queue.get()) is not None:
+            yield event
+    finally:
+        stop.set()
+
+
+async def _as_sse(events: Events) -> AsyncIterator[dict[str, str]]:
+    async for name, data in events:
+        yield {"event": name, "data": json.dumps(data, default=str)}
+
+
+def _json(data: Any) -> Response:
+    return Response(json.dumps(data, default=str), media_type="application/json")
+
+
+def serve_page(
+    settings: PageSettings, host: str, port: int, on_ready: Callable[[str], None]
+) -> None:
+    """Serve the page until a signal; `on_ready` is called with its address.
+
+    Raises:
+        UsageError: If others can reach the host and no token is set.
+        SetupError: If the port is not free.
+    """
+    if not is_loopback(host) and not settings.token:
+        hint = "set a token, or listen on 127.0.0.1"
+        raise UsageError("others can reach this address", where=host, hint=hint, code="no-token")
+    with _listening(host, port) as bound:
+        name = f"[{host}]" if ":" in host else host
+        query = f"?token={settings.token}" if settings.token else ""
+        on_ready(f"http://{name}:{bound.getsockname()[1]}/{query}")
+        app = make_app(settings)
+        config = uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=GRACE_S)
+        uvicorn.Server(config).run([bound])
+
+
+@contextlib.contextmanager
+def _listening(host: str, port: int) -> Iterator[socket.socket]:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        bound = socket.create_server((host, port), family=family)
+    except OSError as error:
+        what, hint = f"cannot listen ({error.strerror})", "choose another --port, or 0 for any"
+        raise SetupError(what, where=f"{host}:{port}", hint=hint, code="port") from None
+    with bound:
+        yield bound

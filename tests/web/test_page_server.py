@@ -1,0 +1,250 @@
+"""What the server of the page answers, to its own page, to chat clients, and to strangers."""
+
+from __future__ import annotations
+
+import json
+import threading
+from typing import Any
+
+import httpx
+import pytest
+from analysis.report.handmade import MANIFEST, record
+from openai import NotFoundError, OpenAI
+
+from reasoningbank.corpus import Pack
+from reasoningbank.experiment import RunFolder
+from reasoningbank.experiment.feedback import read_feedback
+from reasoningbank.experiment.state import StateWriter, hold_run
+from reasoningbank.web import PageSettings
+
+from .conftest import EMPTY, LM, QUERY, QUESTION, Page, events_of, serving, written
+
+
+def answer_in(events: list[tuple[str, Any]]) -> Any:
+    assert [name for name, _ in events][-1] == "answer", events[-1]
+    return events[-1][1]
+
+
+def test_steps_come_before_the_answer(page: Page) -> None:
+    page.script(written(EMPTY), written(QUERY))
+    events = page.asked()
+    steps = [data["name"] for name, data in events if name == "step"]
+    assert steps == [
+        "detect", "retrieve", "constrain", "synthesise", "validate", "fix", "validate", "output",
+    ]  # fmt: skip
+    fixed = next(data for name, data in events if name == "step" and data["name"] == "fix")
+    assert fixed["code"] == QUERY
+    answer = answer_in(events)
+    assert (answer["sparql"], answer["columns"], answer["total"]) == (QUERY, ["plant", "metres"], 3)
+    assert {"plant": "t:oak", "metres": 31} in answer["rows"]
+    assert answer["prefixes"]["t"] == "http://e/"
+    assert "t:oak" in answer["sentence"]
+    assert answer["findings"] == []
+    assert answer["confidence"] is None
+    assert answer["explanation"]
+
+
+def test_other_agents_answer_with_the_same_model(page: Page) -> None:
+    page.script(written("ASK { t:oak a t:Tree }"))
+    answer = answer_in(page.asked(agent="direct"))
+    assert (answer["sentence"], answer["total"]) == ("Yes.", 1)
+
+
+def test_a_query_is_run_again_by_hand(page: Page) -> None:
+    body = {"pack": page.settings.default.pack, "lm": LM}
+    found = page.post("/api/query", body | {"sparql": EMPTY}).json()
+    assert (found["total"], found["sentence"]) == (0, "Nothing was found.")
+    assert found["findings"]
+    broken = page.post("/api/query", body | {"sparql": "SELECT ?x WHERE {"})
+    assert broken.status_code == 200
+    assert (broken.json()["total"], broken.json()["rows"]) == (None, [])
+    unknown = page.post("/api/query", body | {"sparql": "SELECT ?x { ?x a t:Tre }"}).json()
+    assert "unknown-class" in {one["code"] for one in unknown["findings"]}
+    update = page.post("/api/query", body | {"sparql": "DELETE WHERE { ?s ?p ?o }"}).json()
+    assert update["total"] is None
+
+
+def test_an_endpoint_needs_no_pack(page: Page, trees: Any) -> None:
+    page.script(written("SELECT ?plant { ?plant a <http://e/Tree> }"))
+    answer = answer_in(page.asked(pack="", url=trees.query_url, agent="direct"))
+    assert answer["total"] == 3
+
+
+def test_memory_is_shown_to_the_agent(page: Page) -> None:
+    page.script(written(QUERY))
+    events = page.asked(memory="bank.sqlite", agent="direct")
+    first = next(data for name, data in events if name == "step")
+    assert first["name"] == "memory"
+    assert "Heights in metres" in first["text"]
+    assert answer_in(events)["memory"]
+
+
+def test_a_verdict_is_kept_with_the_attempt(page: Page) -> None:
+    page.script(written(QUERY))
+    answer = answer_in(page.asked(question="Which plants are trees?"))
+    assert page.post("/api/feedback", {"id": answer["id"], "good": False}).status_code == 200
+    assert page.post("/api/feedback", {"id": answer["id"], "good": True}).status_code == 200
+    kept = [one for one in read_feedback(page.folder / "feedback") if one.id == answer["id"]]
+    assert len(kept) == 1
+    experience = kept[0].experience
+    assert (experience.success, experience.judge, experience.sparql) == (True, "person", QUERY)
+    # The pack has this question: what is learned must count as learned from that task.
+    assert (experience.task, experience.group, experience.rows) == ("trees", "of-kind", 3)
+    assert experience.trajectory.of("step")
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "status", "code"),
+    [
+        ("/api/ask", {"question": "x", "nonsense": 1}, 400, "bad-request"),
+        ("/api/ask", {"question": "x" * 3_000}, 400, "bad-request"),
+        ("/api/ask", {"url": "file:///etc/passwd", "question": "x"}, 400, "bad-request"),
+        ("/api/ask", [], 400, "bad-request"),
+        ("/api/query", {"pack": "nowhere", "sparql": QUERY}, 400, "unknown-pack"),
+        ("/api/query", {"pack": "", "sparql": QUERY}, 400, "no-endpoint"),
+        ("/api/query", {"agent": "oracle", "sparql": QUERY}, 400, "unknown-agent"),
+        # An import path would run code of any installed package.
+        ("/api/query", {"agent": "os:getcwd", "sparql": QUERY}, 400, "unknown-agent"),
+        ("/api/query", {"agent": "nobody", "sparql": QUERY}, 400, "unknown-agent"),
+        ("/api/query", {"lm": "no model", "sparql": QUERY}, 400, "unknown-model"),
+        ("/api/query", {"memory": "none", "sparql": QUERY}, 404, "no-memory"),
+        ("/api/feedback", {"id": "none", "good": True}, 400, "unknown-answer"),
+        ("/api/memory/none", {"undo": 1}, 404, "no-memory"),
+        ("/api/memory/bank.sqlite", {"retire": "none"}, 404, "unknown-item"),
+        ("/api/memory/bank.sqlite", {"undo": 999}, 400, None),
+        ("/v1/chat/completions", {"model": "gpt-4", "messages": [{}]}, 404, "model_not_found"),
+        ("/v1/chat/completions", {"messages": []}, 400, "bad-request"),
+    ],
+)
+def test_bad_input_gets_one_line(
+    page: Page, path: str, body: Any, status: int, code: str | None
+) -> None:
+    said = page.post(path, body)
+    assert said.status_code == status, said.text
+    error = said.json()["error"]
+    assert code in (None, error["code"])
+    assert "Traceback" not in said.text
+
+
+@pytest.mark.parametrize("question", ["", "   "])
+def test_an_empty_question_is_an_error_in_the_stream(page: Page, question: str) -> None:
+    assert page.asked(question=question)[-1][1]["code"] == "empty-question"
+
+
+def test_a_model_that_is_gone_is_an_error_in_the_stream(page: Page) -> None:
+    page.script(type(written(QUERY))(401, {"error": {"message": "wrong key", "code": "x"}}))
+    name, data = page.asked(question="Is this an error?", agent="direct")[-1]
+    assert (name, data["code"]) == ("error", "bad-key")
+
+
+@pytest.mark.parametrize(
+    "path", ["/nowhere", "/runs/none", "/runs/none/live", "/memory/none", "/static/none.js"]
+)
+def test_a_wrong_address_is_not_found(page: Page, path: str) -> None:
+    said = httpx.get(page.url + path)
+    assert said.status_code == 404
+    assert "Traceback" not in said.text
+
+
+def test_another_sites_page_may_not_ask(page: Page) -> None:
+    body = {"question": "x"}
+    assert page.post("/api/ask", body, Origin="https://evil.example").status_code == 403
+    assert page.post("/api/ask", body, Host="evil.example").status_code == 421
+    form = httpx.post(page.url + "/api/query", content="{}", headers={"Content-Type": "text/plain"})
+    assert (form.status_code, form.json()["error"]["code"]) == (400, "not-json")
+    large = httpx.post(
+        page.url + "/api/query", content=b'"' + b"x" * 1_100_000 + b'"',
+        headers={"Content-Type": "application/json"},
+    )  # fmt: skip
+    assert large.json()["error"]["code"] == "too-large"
+
+
+def test_elsewhere_it_asks_for_a_token(page: Page) -> None:
+    settings = PageSettings(page.settings.default, token="s3cret")
+    with serving(settings) as url:
+        assert httpx.get(url).status_code == 401
+        assert httpx.get(url, params={"token": "wrong"}).status_code == 401
+        assert httpx.get(f"{url}/v1/models").json()["error"]["code"] == "token"
+        bearer = {"Authorization": "Bearer s3cret"}
+        assert httpx.get(f"{url}/v1/models", headers=bearer).status_code == 200
+        with httpx.Client(base_url=url, follow_redirects=True) as client:
+            opened = client.get("/runs", params={"token": "s3cret"})
+            assert (opened.status_code, opened.url.query) == (200, b"")
+            assert client.get("/").status_code == 200
+
+
+def test_a_chat_client_asks(page: Page) -> None:
+    page.script(written(QUERY))
+    client = OpenAI(base_url=f"{page.url}/v1", api_key="none", max_retries=0)
+    names = [model.id for model in client.models.list()]
+    assert names[0] == f"rag/{page.settings.default.pack}"
+    assert "direct/uniprot" in names
+    messages: Any = [
+        {"role": "system", "content": "You answer."},
+        {"role": "user", "content": [{"type": "text", "text": QUESTION}]},
+    ]
+    said = client.chat.completions.create(model="direct", messages=messages, temperature=0.3)
+    text = said.choices[0].message.content or ""
+    assert f"```sparql\n{QUERY}\n```" in text
+    assert "| t:oak | 31 |" in text
+    assert said.usage is not None
+    assert said.usage.total_tokens > 0
+    parts = list(client.chat.completions.create(model="rag", messages=messages, stream=True))
+    steps = [getattr(one.choices[0].delta, "reasoning_content", None) for one in parts]
+    assert any("[retrieve]" in step for step in steps if step)
+    assert QUERY in "".join(one.choices[0].delta.content or "" for one in parts)
+    assert parts[-1].choices[0].finish_reason == "stop"
+    with pytest.raises(NotFoundError):
+        client.chat.completions.create(model="gpt-5", messages=messages)
+
+
+def test_a_run_that_goes_on_is_followed(page: Page) -> None:
+    """A run is going on as long as its lock is held; its trials are written while it is watched."""
+    folder = RunFolder(page.folder / "runs" / "going")
+    folder.write_manifest(MANIFEST)
+    trials = [record("first", f"t{number}") for number in range(3)]
+    heard: list[tuple[str, Any]] = []
+    first = threading.Event()
+
+    def listen() -> None:
+        with httpx.stream("GET", f"{page.url}/api/runs/going", timeout=60) as response:
+            text = ""
+            for part in response.iter_text():
+                text += part
+                if "event: progress" in text:
+                    first.set()
+            heard.extend(events_of(text))
+
+    with hold_run(folder):
+        state = StateWriter(folder.path, total=3, done=0, workers=1)
+        state.write("running")
+        listener = threading.Thread(target=listen)
+        listener.start()
+        assert first.wait(60)
+        for trial in trials:
+            state.started(trial.key)
+            folder.write(trial)
+            state.ended(trial.key, recorded=True)
+        state.write("finished")
+    listener.join(60)
+    assert [data["task"] for name, data in heard if name == "trial"] == ["t0", "t1", "t2"]
+    progress = [data for name, data in heard if name == "progress"]
+    assert (progress[0]["status"], progress[0]["done"]) == ("running", 0)
+    assert (progress[-1]["status"], progress[-1]["done"]) == ("finished", 3)
+    arm = next(one for one in progress[-1]["arms"] if one["arm"] == "first")
+    assert (arm["done"], arm["right"]) == (3, 3)
+    assert heard[-1][0] == "end"
+
+
+def test_the_report_follows_the_run(page: Page) -> None:
+    report = httpx.get(f"{page.url}/runs/trees", timeout=60)
+    assert report.status_code == 200
+    assert 'href="/runs"' in report.text
+    assert "script-src &#39;sha256-" in report.text
+    assert json.loads(httpx.get(f"{page.url}/api/examples", params={"pack": ""}).text) == []
+
+
+def test_examples_are_questions_that_may_be_shown(page: Page, forest: Pack) -> None:
+    found = httpx.get(f"{page.url}/api/examples", params={"pack": str(forest.root)}).json()
+    assert found
+    assert all(isinstance(question, str) for question in found)
