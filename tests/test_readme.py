@@ -23,6 +23,9 @@ COMMANDS = [
 LEFT_OUT = {
     "make demo": "installs anew; its parts are among the other commands",
     "make test": "runs this test",
+    "reasoningbank run experiments/uniprot_demo.toml": "the demo takes ten minutes",
+    "reasoningbank report runs/uniprot_demo": "reports the demo; another run is reported below it",
+    "reasoningbank serve --open": "serves until it is stopped; tests/web does that",
     "source .venv/bin/activate": "the tests run in the environment already",
 }
 #: What shows that a command needs the local model: the agents ask it, `doctor` looks for it.
