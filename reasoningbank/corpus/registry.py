@@ -7,6 +7,7 @@ queries, and nothing of hidden tasks.
 
 from __future__ import annotations
 
+import ipaddress
 import json
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable
@@ -50,6 +51,8 @@ _GENERIC = frozenset(
         "fuseki", "ds", "sib", "lod", "linked-data", "kb", "public", "store", "beta", "default",
     )
 )  # fmt: skip
+#: Second-level domains of registrars: the name comes before both levels.
+_SECOND_LEVEL = frozenset(["ac", "co", "com", "edu", "go", "gov", "ne", "net", "or", "org"])
 
 
 @dataclass(frozen=True)
@@ -240,7 +243,7 @@ def identity_of(url: str) -> Identity:
     host = (parts.hostname or "").removeprefix("www.").rstrip(".")
     known = _BY_HOST.get(host)
     if known is None:
-        return Identity(host or url, host or url)
+        return _derived(host or url)
     dataset = dataset_of(url)
     if known.name.startswith(f"{dataset.upper()} ") or not dataset:
         return known._replace(name=known.name.removesuffix(" *"))
@@ -252,3 +255,16 @@ def dataset_of(url: str) -> str:
     parts = [part for part in urlsplit(url).path.split("/") if part]
     telling = [part for part in parts if part.lower() not in _GENERIC]
     return telling[-1] if telling else ""
+
+
+def _derived(host: str) -> Identity:
+    try:
+        return Identity(str(ipaddress.ip_address(host)), host)
+    except ValueError:
+        labels = host.split(".")
+    suffix = 2 if len(labels) > 2 and labels[-2] in _SECOND_LEVEL and len(labels[-1]) == 2 else 1
+    rest = labels[:-suffix] or labels
+    telling = [label for label in rest if label not in _GENERIC]
+    name = (telling or rest)[-1]
+    authority = ".".join(labels[-suffix - 1 :])
+    return Identity(name if "-" in name else name.capitalize(), authority)

@@ -19,7 +19,9 @@ from itertools import islice, pairwise
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pydantic import TypeAdapter
 
@@ -34,7 +36,7 @@ from reasoningbank.sparql.tokens import Token, tokenize
 logger = logging.getLogger(__name__)
 
 # Files of another layout are computed again.
-_LAYOUT = 3
+_LAYOUT = 2
 _METADATA = b"reasoningbank.gold"
 
 
@@ -204,13 +206,21 @@ def _sort_keys(outer: Sequence[Token]) -> tuple[str, ...] | None:
 def _load(path: Path) -> Gold | None:
     """Read a gold; None if there is no readable one."""
     try:
-        table = pq.read_table(path, page_checksum_verification=True)
+        table = pq.read_table(path)
         facts: dict[str, Any] = json.loads(table.schema.metadata[_METADATA])
         table = table.replace_schema_metadata(None)
+        if facts.pop("hash") != _hash(table, facts, path):
+            logger.warning("%s: changed since it was written; computing the gold again", path)
+            return None
         window = TypeAdapter(Window).validate_python(facts["window"])
         answer = Answer(facts["form"], table, facts["n_rows"], facts["value"])
-        note = Finding.from_json(facts["note"]) if facts["note"] else None
-        return Gold(answer, window, note)
+        if answer.form == "boolean":  # earlier versions kept no column
+            answer = Answer.of_boolean(answer.value)
+        note = facts["note"]
+        if isinstance(note, dict):
+            return Gold(answer, window, Finding.from_json(note))
+        # Earlier versions kept a sentence.
+        return Gold(answer, window, Finding("gold-limit-kept", note) if note else None)
     except FileNotFoundError:
         return None
     except (OSError, ValueError, KeyError, TypeError, pa.ArrowException) as error:
@@ -219,16 +229,32 @@ def _load(path: Path) -> Gold | None:
         return None
 
 
+def _hash(table: pa.Table, facts: dict[str, Any], path: Path) -> str:
+    """Return a hash of a gold's rows, facts and file name."""
+    digest = hashlib.sha256(f"{path.name}\n{json.dumps(facts, sort_keys=True)}\n".encode())
+    for column in table.columns:
+        lengths = pc.fill_null(pc.binary_length(column), -1).cast(pa.int64())
+        digest.update(lengths.to_numpy())
+        for chunk in pc.fill_null(column.cast(pa.large_string()), "").chunks:
+            _, offsets, text = chunk.buffers()
+            if len(chunk) and text is not None:
+                ends = np.frombuffer(offsets, dtype=np.int64)[chunk.offset :]
+                digest.update(text[ends[0] : ends[len(chunk)]])
+    return digest.hexdigest()
+
+
 def _save(gold: Gold, path: Path) -> None:
     facts = {
         "form": gold.answer.form,
         "n_rows": gold.answer.n_rows,
         "value": gold.answer.value,
         "window": asdict(gold.window),
-        "note": None if gold.note is None else gold.note.to_json(),
+        "note": "" if gold.note is None else gold.note.to_json(),
     }
-    table = gold.answer.table.replace_schema_metadata({_METADATA: json.dumps(facts)})
+    table = gold.answer.table.replace_schema_metadata(None)
+    facts["hash"] = _hash(table, facts, path)
+    table = table.replace_schema_metadata({_METADATA: json.dumps(facts)})
     buffer = io.BytesIO()
-    pq.write_table(table, buffer, compression="zstd", write_page_checksum=True)
+    pq.write_table(table, buffer, compression="zstd")
     hint = "check space and permissions"
     write_bytes_atomically(path, buffer.getvalue(), durable=False, hint=hint)

@@ -211,10 +211,10 @@ def test_names_come_from_the_pack_then_the_table_then_the_host(
     assert {e.url: (e.name, e.authority) for e in found.endpoints} == {
         TREES: ("Trees", "The Forest"),
         "https://said.example/sparql/": ("Said", "said.example"),
-        "https://unused.example/sparql": ("unused.example", "unused.example"),
+        "https://unused.example/sparql": ("Unused", "unused.example"),
         urls[2]: ("Rhea", "SIB Swiss Institute of Bioinformatics"),
-        urls[3]: ("sparql.forest.co.uk", "sparql.forest.co.uk"),
-        urls[4]: ("forest.co.uk", "forest.co.uk"),
+        urls[3]: ("Forest", "forest.co.uk"),
+        urls[4]: ("Forest bushes", "forest.co.uk"),
     }
     assert found.endpoints[0].url == TREES
     assert found.endpoints[-1].tasks == 0
@@ -230,9 +230,9 @@ def test_names_come_from_the_pack_then_the_table_then_the_host(
         ("https://idsm.elixir-czech.cz/sparql/endpoint/chebi", "IDSM chebi"),
         ("https://www.ebi.ac.uk/rdf/services/sparql", "EBI"),
         ("https://qlever.dev/api/wikidata", "QLever wikidata"),
-        ("https://sparql.kew.ac.jp/sparql", "sparql.kew.ac.jp"),
-        ("https://data.co/sparql", "data.co"),
-        ("https://sparql.org/sparql", "sparql.org"),
+        ("https://sparql.kew.ac.jp/sparql", "Kew"),
+        ("https://data.co/sparql", "Data"),
+        ("https://sparql.org/sparql", "Sparql"),
         ("http://127.0.0.1:8890/sparql", "127.0.0.1"),
     ],
 )

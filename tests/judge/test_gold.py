@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 import threading
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from rdflib.plugins.sparql.algebra import translateQuery
 from rdflib.plugins.sparql.parser import parseQuery
@@ -233,6 +237,63 @@ def test_a_sorted_graph_that_is_cut_is_taken_as_it_is(tmp_path: Path) -> None:
 
 KTASK = Task("t1", "Which?", "SELECT ?x { ?x ?p ?o }", "https://example.org/sparql")
 KROWS = Answer.of_rows(["x", "n"], [["<http://e/a>", "1"], ["_:b", None], ["é", ""]])
+FACTS = b"reasoningbank.gold"
+
+
+def rewritten(path: Path, change: Callable[[pa.Table, dict[str, object]], pa.Table]) -> None:
+    """Change a gold and keep what its file says of itself, the hash included."""
+    table = pq.read_table(path)
+    facts = json.loads(table.schema.metadata[FACTS])
+    changed = change(table, facts)
+    pq.write_table(changed.replace_schema_metadata({FACTS: json.dumps(facts)}), path)
+
+
+def other_value(table: pa.Table, _: dict[str, object]) -> pa.Table:
+    return table.set_column(0, "x", pa.array(["<http://e/z>", "_:b", "é"]))
+
+
+def moved_null(table: pa.Table, _: dict[str, object]) -> pa.Table:
+    return table.set_column(1, "n", pa.array(["1", "", None]))
+
+
+def moved_border(table: pa.Table, _: dict[str, object]) -> pa.Table:
+    return table.set_column(0, "x", pa.array(["<http://e/a>_", ":b", "é"]))
+
+
+def row_less(table: pa.Table, _: dict[str, object]) -> pa.Table:
+    return table.slice(0, 2)
+
+
+def other_fact(table: pa.Table, facts: dict[str, object]) -> pa.Table:
+    facts["n_rows"] = 2
+    return table
+
+
+def without_hash(table: pa.Table, facts: dict[str, object]) -> pa.Table:
+    del facts["hash"]
+    return table
+
+
+@pytest.mark.parametrize(
+    "change", [other_value, moved_null, moved_border, row_less, other_fact, without_hash]
+)
+def test_a_gold_that_was_changed_is_computed_anew(
+    tmp_path: Path,
+    change: Callable[[pa.Table, dict[str, object]], pa.Table],
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    golds = GoldStore(tmp_path, "h")
+    golds.gold(KTASK, lambda _: KROWS)
+    rewritten(golds.path(KTASK), lambda table, _: table)
+    kept = GoldStore(tmp_path, "h").gold(KTASK, lambda _: Answer.of_boolean(True))
+    assert kept.answer.table.equals(KROWS.table)
+    rewritten(golds.path(KTASK), change)
+    again = GoldStore(tmp_path, "h").gold(KTASK, lambda _: KROWS)
+    assert again.answer.table.equals(KROWS.table)
+    assert [record.levelname for record in caplog.records] == ["WARNING"]
+    caplog.clear()
+    assert GoldStore(tmp_path, "h").gold(KTASK, lambda _: KROWS).answer.n_rows == 3
+    assert caplog.text == ""
 
 
 @pytest.mark.parametrize("share", [0.0, 0.5, 0.99])
@@ -242,6 +303,15 @@ def test_a_part_of_a_gold_is_computed_anew(tmp_path: Path, share: float) -> None
     path = golds.path(KTASK)
     path.write_bytes(path.read_bytes()[: int(share * path.stat().st_size)])
     assert GoldStore(tmp_path, "h").gold(KTASK, lambda _: KROWS).answer.table.equals(KROWS.table)
+
+
+def test_another_tasks_gold_under_its_name_is_computed_anew(tmp_path: Path) -> None:
+    golds, other = GoldStore(tmp_path, "h"), replace(KTASK, id="t2")
+    golds.gold(KTASK, lambda _: KROWS)
+    golds.gold(other, lambda _: Answer.of_boolean(True))
+    shutil.copyfile(golds.path(other), golds.path(KTASK))
+    again = GoldStore(tmp_path, "h").gold(KTASK, lambda _: KROWS)
+    assert again.answer.table.equals(KROWS.table)
 
 
 def test_a_large_gold_is_checked_in_a_moment(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from reasoningbank.analysis.figures.canvas import NARROW, WIDTH, Chart, svg
 from reasoningbank.analysis.figures.process import (
     bank,
     cost,
+    judges,
     learning,
     learning_levels,
     tools,
@@ -21,7 +22,7 @@ from reasoningbank.analysis.figures.results import Manifest, arms, levels, matri
 from reasoningbank.analysis.frames import Frames
 
 __all__ = [
-    "FIGURES", "NARROW", "WIDTH", "Chart", "FigureEntry", "arms", "bank", "cost",
+    "FIGURES", "NARROW", "WIDTH", "Chart", "FigureEntry", "arms", "bank", "cost", "judges",
     "learning", "learning_levels", "levels", "matrix", "outcomes", "paired", "svg", "tools",
 ]  # fmt: skip
 
@@ -51,4 +52,5 @@ FIGURES: Mapping[str, FigureEntry] = {
     "matrix": FigureEntry("Every task by every arm", matrix),
     "cost": FigureEntry("Tokens and seconds", cost),
     "tools": FigureEntry("Which tool follows which", tools),
+    "judges": FigureEntry("Judges without the gold query against the execution judge", judges),
 }

@@ -1,4 +1,4 @@
-"""Figures of how results came about: learning, the bank, cost, and tool use."""
+"""Figures of how results came about: learning, the bank, cost, tool use, and judges."""
 
 from __future__ import annotations
 
@@ -36,6 +36,7 @@ from reasoningbank.analysis.scores import longest
 from reasoningbank.analysis.statistics import learning_curve, median_and_p95
 from reasoningbank.analysis.tables import counted
 from reasoningbank.corpus import LEVELS
+from reasoningbank.judge import agreement
 
 _KEYS = ["run", "arm", "task", "seed"]
 _DASHES = ("-", "--", "-.", (0, (1, 1.2)), (0, (5, 1, 1, 1, 1, 1)), (0, (8, 2)))
@@ -230,6 +231,52 @@ def tools(frames: Frames, manifest: Manifest, width: float = WIDTH) -> Chart | N
     return chart
 
 
+def judges(frames: Frames, manifest: Manifest, width: float = WIDTH) -> Chart | None:
+    """Draw a confusion matrix for each other judge and the plain rule; None without other judges.
+
+    In a learning run the trials are those of the streams, whose verdicts decide what is learned.
+    """
+    found = _judged(frames)
+    names = list(dict.fromkeys(found["judge"]))
+    if not names:
+        return None
+    across = min(2 if width <= NARROW else 3, len(names))
+    rows = -(-len(names) // across)
+    chart = Chart("Judges against the execution judge", 2.35 * rows,
+                  min(width, 2.35 * across))  # fmt: skip
+    panels = chart.subplots(rows, across, squeeze=False).flatten()
+    described = []
+    for axes in panels[len(names) :]:
+        axes.set_visible(False)
+    for axes, name in zip(panels, names, strict=False):
+        own = found[found["judge"] == name].astype({"strict": bool, "success": bool})
+        agreed = agreement(zip(own["strict"], own["success"], strict=True))
+        counts = pd.crosstab(own["strict"], own["success"]).reindex(
+            index=[True, False], columns=[True, False], fill_value=0
+        )
+        draw_cells(axes, [
+            Cell(row, column, n / agreed.n, str(n), COLOURS[row != column])
+            for row, line in enumerate(counts.to_numpy()) for column, n in enumerate(line)
+        ], size=SIZE + 1)  # fmt: skip
+        quiet(axes)
+        axes.set(xlim=(-0.5, 1.5), ylim=(1.5, -0.5))
+        axes.set_xticks([0, 1], ["right", "wrong"])
+        axes.set_yticks([0, 1], ["right", "wrong"], rotation=90, va="center")
+        axes.set_xlabel(chart.short(name, 24), fontsize=SMALL)
+        axes.set_ylabel("execution judge", fontsize=SMALL, alpha=MUTED)
+        kappa = _defined(agreed.kappa)
+        axes.set_title(f"κ = {kappa} · n = {agreed.n}", fontsize=SIZE, fontweight="bold",
+                       color=INK, loc="left")  # fmt: skip
+        described.append(
+            f"{name} on {agreed.n} trials: Cohen's kappa {kappa}, precision "
+            f"{_defined(agreed.precision)}, recall {_defined(agreed.recall)}; both right "
+            f"{agreed.true_positives}, neither {agreed.true_negatives}, only {name} "
+            f"{agreed.false_positives}, only the execution judge {agreed.false_negatives}."
+        )
+    chart.description = f"One table per judge, trials by both verdicts. {' '.join(described)}"
+    return chart
+
+
 def follow(calls: pd.DataFrame) -> Counter[tuple[str, str]]:
     """Count which tool follows which within trials, with `start` and `end`."""
     flows: Counter[tuple[str, str]] = Counter()
@@ -306,3 +353,21 @@ def _cost_panel(
     axes.set_xticks(ticks, [_amount(t) for t in ticks])
     axes.minorticks_off()
     quiet(axes, grid="x")
+
+
+def _judged(frames: Frames) -> pd.DataFrame:
+    """Return the verdicts of other judges and the rule, one row each."""
+    trials = frames.trials[frames.trials["judged"]]
+    if trials["step"].notna().any():
+        trials = trials[trials["step"].notna()]
+    others = frames.judgements[frames.judgements["judge"] != "rule"]
+    others = others.dropna(subset=["success", "strict"]).merge(trials[_KEYS], on=_KEYS)
+    if others.empty:
+        return others
+    ran = trials["verdict"].isin(("judged", "wrong_form")) & (trials["n_predicted"].fillna(0) > 0)
+    rule = trials[[*_KEYS, "strict"]].assign(judge="rule", success=ran.astype("boolean"))
+    return pd.concat([others, rule], ignore_index=True)
+
+
+def _defined(value: float | None) -> str:
+    return "undefined" if value is None else f"{value:.2f}"

@@ -20,6 +20,7 @@ from reasoningbank.analysis.figures import (
     Chart,
     arms,
     cost,
+    judges,
     learning,
     outcomes,
     paired,
@@ -27,6 +28,7 @@ from reasoningbank.analysis.figures import (
 from reasoningbank.analysis.figures.canvas import COLOURS
 from reasoningbank.analysis.figures.process import follow
 from reasoningbank.experiment import RunFolder
+from reasoningbank.judge.agreement import agreement
 
 from .runs import frames_of, write_large
 
@@ -94,6 +96,7 @@ def test_nothing_is_cut_off(
             ("wide", "bank"),
             ("committed", "bank"),
             ("committed", "learning"),
+            ("committed", "judges"),
             *((kind, "levels") for kind in ("large", "wide", "committed")),
             *((kind, "learning_levels") for kind in ("large", "wide", "committed")),
         }
@@ -171,6 +174,21 @@ def test_outcomes_count_every_held_out_trial(large: tuple[Frames, Mapping[str, A
     counts = frames.trials[frames.trials["step"].isna()]["outcome"].value_counts()
     for outcome, n in counts.items():
         assert f"{n} {outcome}" in chart.description
+
+
+def test_a_judge_is_set_against_the_execution_judge(
+    large: tuple[Frames, Mapping[str, Any]],
+) -> None:
+    frames, manifest = large
+    chart = judges(frames, manifest)
+    assert chart is not None
+    keys = ["run", "arm", "task", "seed"]
+    steps = frames.trials[frames.trials["step"].notna()][keys]
+    own = frames.judgements.merge(steps, on=keys)
+    own = own[own["judge"] == "lm:local"]
+    found = agreement(zip(own["strict"], own["success"], strict=True))
+    assert f"lm:local on {found.n} trials: Cohen's kappa {found.kappa:.2f}" in chart.description
+    assert "lm:b" in chart.description
 
 
 def test_learning_curves_end_at_the_mean_of_all_orders(
