@@ -290,11 +290,14 @@ def check_query_size(tokens: Iterable[Token], form: str = "query") -> list[Token
     outer: list[Token] = []
     context = _Context()
     depth = signs = chain = 0
-    described = False
+    described = grouped = False
     for token in tokens:
-        described = depth == 0 and (described or token.is_word("DESCRIBE"))
-        # Conditions of HAVING, sort keys, computed columns; resources of DESCRIBE.
-        chain += depth == 0 and (token.text == "(" or (described and token.kind != "word"))
+        if depth == 0:
+            described = described or token.is_word("DESCRIBE")
+            grouped = grouped or token.is_word("HAVING", "BY")
+            # The conditions and keys after the group, and the resources of DESCRIBE.
+            chain += grouped and token.text == "("
+            chain += described and token.kind != "word"
         if token.kind == "punct" and (token.text in _OPEN or token.text in _TERM_OPEN):
             outer += [token] if depth == 0 else []
             depth += 1
@@ -308,9 +311,10 @@ def check_query_size(tokens: Iterable[Token], form: str = "query") -> list[Token
         chain += token.text == "," and not context.in_arguments
         chain += context.is_item(token)
         if depth > MOST_DEPTH or signs > MOST_DEPTH or chain > MOST_CHAIN:
+            instead = "ask in several queries" if form == "query" else "send several updates"
             raise QueryError(
                 f"the {form} is nested too deeply, or has too many patterns and operators",
-                hint=f"simplify it, or write several {'queries' if form == 'query' else 'updates'}",
+                hint=f"simplify it, or {instead}",
                 code="too-complex",
                 depth=MOST_DEPTH,
                 chain=MOST_CHAIN,
