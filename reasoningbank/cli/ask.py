@@ -30,7 +30,7 @@ from reasoningbank.trajectory import Event
 
 def ask(
     question: Annotated[str, Argument(help="A question in natural language.")],
-    agent: Annotated[str, Option(help="rlm, react, direct, rag, graph or algebra.")] = "rlm",
+    agent: Annotated[str, Option(help="rlm, react, direct, rag, graph or algebra.")] = "rag",
     pack: PackName = "uniprot",
     lm: Lm = "local",
     url: Url = None,
@@ -44,7 +44,7 @@ def ask(
 ) -> None:
     """Answer one question: show the query, its rows, its cost and how far to trust it.
 
-    Example: reasoningbank ask "Which human proteins are kinases?" --agent rlm --stream
+    Example: reasoningbank ask "Which human proteins are kinases?" --stream
     """
     if not question.strip():
         raise UsageError("the question is empty", hint='reasoningbank ask "Which …?"')
@@ -57,8 +57,13 @@ def ask(
     trust = confidence_in(attempt.trajectory)
     if as_json:
         data: dict[str, Any] = {"sparql": attempt.sparql, "status": attempt.status}
-        data |= {"rows": result.rows, "note": result.note, "turns": usage.iterations}
-        data |= {"memory": list(result.memory)}
+        data |= {
+            "answer": result.answer,
+            "rows": result.rows,
+            "note": result.note,
+            "turns": usage.iterations,
+        }
+        data |= {"turns": usage.iterations, "memory": list(result.memory)}
         for name in ("tool_calls", "seconds", "tokens", "dollars"):
             data[name] = getattr(usage, name)
         data["confidence"] = trust.confidence if trust and trust.calibrated else None
@@ -73,6 +78,8 @@ def ask(
         )
     if as_json:
         return
+    if result.answer:
+        say(result.answer)
     print_query(attempt.sparql)
     headers = list(dict.fromkeys(name for row in result.rows for name in row))
     if headers:

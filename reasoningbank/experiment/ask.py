@@ -31,6 +31,8 @@ from reasoningbank.trajectory import Event
 
 #: Rows of an answer.
 MAX_ROWS = 20
+#: Values that a sentence names, and characters of one.
+MOST_NAMED, MOST_VALUE_CHARS = 3, 80
 NO_OPTIONS: Mapping[str, Any] = MappingProxyType({})
 
 
@@ -43,6 +45,12 @@ class AskResult:
     note: str  #: What to know about the rows, e.g. that the query does not run.
     attempt: Attempt  #: Status, usage and trajectory
     memory: tuple[str, ...] = ()  #: Ids of the memory items that were shown
+
+    @property
+    def answer(self) -> str:
+        """The rows as a sentence; empty if the query does not run."""
+        total = getattr(self.rows, "total", None)
+        return "" if total is None else sentence_of(self.rows, total)
 
 
 @dataclass(frozen=True)
@@ -108,6 +116,38 @@ class Solver:
         except ToolError as error:
             return [], f"the query does not run: {error}"
         return shown, shown.note
+
+
+def sentence_of(rows: Sequence[Mapping[str, Any]], total: int) -> str:
+    """Return the rows of a result as a sentence.
+
+    Examples:
+        >>> sentence_of([{"boolean": True}], 1), sentence_of([], 0)
+        ('Yes.', 'Nothing was found.')
+        >>> sentence_of([{"disease": "disease:3959", "name": '"ALL3"'}], 1)
+        'disease is disease:3959, name is ALL3.'
+        >>> sentence_of([{"t": "t:oak", "h": 31}, {"t": "t:ash", "h": 12}], 20)
+        '20 results: t:oak, t:ash and 18 more.'
+    """
+    if not rows:
+        return "Nothing was found."
+    if list(rows[0]) == ["boolean"]:
+        return "Yes." if rows[0]["boolean"] else "No."
+    if total == 1:
+        return ", ".join(f"{name} is {_said(value)}" for name, value in rows[0].items()) + "."
+    names = list(rows[0])
+    # Names in words say more than identifiers.
+    texts = [n for n in names if all(str(row.get(n) or "").startswith('"') for row in rows)]
+    column = (texts or names)[0]
+    values = list(dict.fromkeys(_said(row.get(column)) for row in rows))[:MOST_NAMED]
+    rest = total - len(values)
+    return f"{total:,} results: {', '.join(values)}" + (f" and {rest:,} more." if rest else ".")
+
+
+def _said(value: Any) -> str:
+    text = "nothing" if value is None else str(value)
+    text = text[1:].rpartition('"')[0] or text if text.startswith('"') else text
+    return text if len(text) <= MOST_VALUE_CHARS else f"{text[:MOST_VALUE_CHARS]}…"
 
 
 @contextlib.contextmanager

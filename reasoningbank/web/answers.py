@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from reasoningbank.agents.registry import AGENTS
 from reasoningbank.corpus import load_shacl_tasks
 from reasoningbank.errors import BudgetError, UsageError
-from reasoningbank.experiment.ask import AskResult, Solver, open_solver
+from reasoningbank.experiment.ask import AskResult, Solver, open_solver, sentence_of
 from reasoningbank.experiment.feedback import Feedback, task_of_question, write_feedback
 from reasoningbank.experiment.plan import hidden_tasks
 from reasoningbank.experiment.steps import StepReader
@@ -34,8 +34,6 @@ Emit = Callable[[str, Mapping[str, Any]], None]
 MOST_RATED = 200
 #: Example questions of a pack, and characters of one.
 MOST_EXAMPLES, MOST_EXAMPLE_CHARS = 8, 110
-#: Values that a sentence names, and characters of one.
-MOST_NAMED, MOST_VALUE_CHARS = 3, 80
 
 
 class Asked(BaseModel):
@@ -185,38 +183,6 @@ def example_questions(pack: str) -> list[str]:
     short = [t for t in corpus if t.id not in hidden and len(t.query) <= MOST_EXAMPLE_CHARS]
     found = list({task.group or task.id: task.query for task in reversed(short)}.values())
     return found[:: max(1, len(found) // MOST_EXAMPLES)][:MOST_EXAMPLES]
-
-
-def sentence_of(rows: Sequence[Mapping[str, Any]], total: int) -> str:
-    """Return the rows of a result as a sentence.
-
-    Examples:
-        >>> sentence_of([{"boolean": True}], 1), sentence_of([], 0)
-        ('Yes.', 'Nothing was found.')
-        >>> sentence_of([{"disease": "disease:3959", "name": '"ALL3"'}], 1)
-        'disease is disease:3959, name is ALL3.'
-        >>> sentence_of([{"t": "t:oak", "h": 31}, {"t": "t:ash", "h": 12}], 20)
-        '20 results: t:oak, t:ash and 18 more.'
-    """
-    if not rows:
-        return "Nothing was found."
-    if list(rows[0]) == ["boolean"]:
-        return "Yes." if rows[0]["boolean"] else "No."
-    if total == 1:
-        return ", ".join(f"{name} is {_said(value)}" for name, value in rows[0].items()) + "."
-    names = list(rows[0])
-    # Names in words say more than identifiers.
-    texts = [n for n in names if all(str(row.get(n) or "").startswith('"') for row in rows)]
-    column = (texts or names)[0]
-    values = list(dict.fromkeys(_said(row.get(column)) for row in rows))[:MOST_NAMED]
-    rest = total - len(values)
-    return f"{total:,} results: {', '.join(values)}" + (f" and {rest:,} more." if rest else ".")
-
-
-def _said(value: Any) -> str:
-    text = "nothing" if value is None else str(value)
-    text = text[1:].rpartition('"')[0] or text if text.startswith('"') else text
-    return text if len(text) <= MOST_VALUE_CHARS else f"{text[:MOST_VALUE_CHARS]}…"
 
 
 def _table(solver: Solver, sparql: str, rows: Sequence[Any], note: str) -> dict[str, Any]:
