@@ -22,6 +22,7 @@ from typing import Any
 import typer
 from measured_results import measured_learning, measured_translators
 from pydantic import TypeAdapter
+from results_page import measured_results
 from typer.core import TyperGroup
 from typer.main import get_command
 
@@ -40,6 +41,7 @@ SECTIONS: dict[str, Callable[[], str]] = {
     "analysis.md": columns_page,
     "evaluation.md": measured_translators,
     "learning.md": measured_learning,
+    "results.md": measured_results,
 }
 
 
