@@ -149,20 +149,22 @@ def _event(
     messages = entry.get("messages") or inputs.get("messages")
     if not messages:
         messages = [{"role": "user", "content": str(inputs.get("prompt") or "")}]
-    first = outputs[0] if isinstance(outputs, list) and outputs else outputs
-    if isinstance(first, Mapping):
-        first = first.get("text")
+    first, *others = outputs if isinstance(outputs, list) and outputs else [outputs]
     counts = asdict(used)
     event: dict[str, Any] = {
         "role": role,
         "model": str(getattr(lm, "model", "")),
         "messages": list(messages),
-        "response": str(getattr(first, "text", first) or ""),
+        "response": _text_of(first),
         **{name: counts.pop(name) for name in _ALWAYS},
     }
     served = getattr(entry.get("response"), "model", None)
     extra = {
         **counts,
+        "reasoning": _field(first, "reasoning_content") or None,
+        "tool_calls": [_called(one) for one in _field(first, "tool_calls") or ()] or None,
+        # Asked for with ``n``; tokens and dollars are those of all.
+        "other_responses": [_text_of(one) for one in others] or None,
         # A local server names the file; the run's manifest has its hash.
         "served_as": None if event["model"].startswith("local/") else served,
         "from_cache": used.from_cache or None,
@@ -179,6 +181,16 @@ def _entry_of(lm: Any, outputs: Any) -> Mapping[str, Any]:
         if entry.get("outputs") is outputs or entry.get("response") is outputs:
             return dict(entry)
     return {}
+
+
+def _text_of(output: Any) -> str:
+    return str((output if isinstance(output, str) else _field(output, "text")) or "")
+
+
+def _called(call: Any) -> dict[str, Any]:
+    """Return a call of a tool by the provider's interface: an object, or a mapping."""
+    function = _field(call, "function")
+    return {"tool": _field(function, "name"), "arguments": _field(function, "arguments")}
 
 
 def _field(thing: Any, name: str) -> Any:
@@ -229,7 +241,8 @@ def _of_lm_error(error: dspy_errors.LMError, model: str) -> ReasoningBankError:
         return SetupError(f"the key was refused ({said})", where=model, hint=hint, code="bad-key")
     if isinstance(error, dspy_errors.LMBillingError):
         return SetupError(f"the account is exhausted ({said})", where=model, hint="check billing")
-    if isinstance(error, _WRONG_SETTING):
+    # Other codes of a 404 are not told from any other bad request; repeating it changes nothing.
+    if isinstance(error, _WRONG_SETTING) or getattr(error, "status", None) == 404:
         return SetupError(said, where=model, hint="check the model's name and settings")
     if isinstance(error, dspy_errors.LMRateLimitError):
         what = f"the rate limit outlasted the retries ({said})"

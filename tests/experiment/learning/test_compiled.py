@@ -227,7 +227,7 @@ def test_as_many_tokens_as_the_stream_of_another_arm(
     assert "learned.0" in str(caught.value)
     folder = run(experiment)
     steps = [trial for trial in folder.trials() if trial.step is not None]
-    (found,) = folder.compiled()
+    found = folder.program("made", 0) or {}
     used = found["usage"]["prompt_tokens"] + found["usage"]["completion_tokens"]
     assert found["tokens_wanted"] == sum(trial.usage.tokens for trial in steps)
     # Reflection on three examples may follow the last evaluation.
@@ -248,7 +248,7 @@ def test_nothing_of_the_evaluation_is_shown(
         model.asked[-1].body, f"{ADVICE} For example:\n{gold}"
     )
     folder = run(made(arm("GEPA")))
-    (found,) = folder.compiled()
+    found = folder.program("made", 0) or {}
     assert "t003" not in found["tasks"]
     assert [(one["name"], one["code"]) for one in found["filtered_out"]] == [
         ("t003", "gold-query"),
