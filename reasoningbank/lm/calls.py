@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import threading
 import time
@@ -222,6 +223,17 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
         cause = cause.__cause__
 
 
+def _retry_after(error: BaseException) -> float:
+    """Return the seconds that a provider asks to wait; 0 if it does not say."""
+    for cause in _causes(error):
+        # DSPy waits as asked, but does not see what LiteLLM was asked.
+        asked = getattr(cause, "retry_after", None)
+        asked = asked or (getattr(cause, "litellm_response_headers", None) or {}).get("retry-after")
+        with contextlib.suppress(TypeError, ValueError):
+            return min(max(0.0, float(asked)), 3600.0)
+    return 0.0
+
+
 def _of_lm_error(error: dspy_errors.LMError, model: str) -> ReasoningBankError:
     lines = str(getattr(error, "message", "") or error).strip().splitlines()
     said = _WRAPPED.sub("", lines[0]).partition(", Received response - ")[0] if lines else ""
@@ -247,5 +259,6 @@ def _of_lm_error(error: dspy_errors.LMError, model: str) -> ReasoningBankError:
     if isinstance(error, dspy_errors.LMRateLimitError):
         what = f"the rate limit outlasted the retries ({said})"
         hint = "run the same command later; finished trials are kept"
-        return ModelError(what, where=model, hint=hint, code="rate-limit")
+        after = _retry_after(error)
+        return ModelError(what, where=model, hint=hint, code="rate-limit", retry_after=after)
     return ModelError(said, where=model, hint="check that the model is up, then run again")
