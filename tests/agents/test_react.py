@@ -72,7 +72,7 @@ def test_a_query_that_the_model_only_thinks_of_is_no_answer(
     episode: Callable[..., Episode],
 ) -> None:
     end = "[[ ## next_thought ## ]]\nx\n[[ ## next_tool_name ## ]]\nfinish\n"
-    thought = said(None, reasoning_content=f"Perhaps\n{QUERY}")
+    thought = said(None, reasoning_content=f"Perhaps: {QUERY}")
     with scripted(chat(f"{end}[[ ## next_tool_args ## ]]\n{{}}"), thought) as server:
         lm = make_lm("openai/x", api_base=server.base)
         attempt = solve(replace(episode(FINISH), lm=lm))
