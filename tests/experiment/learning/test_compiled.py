@@ -258,6 +258,19 @@ def test_nothing_of_the_evaluation_is_shown(
     assert not any("> 7" in said_to(asked.body).replace("than 7", "") for asked in model.asked[-4:])
 
 
+def test_tasks_with_the_same_words_are_one_example(
+    made: Make, run: Run, model: ScriptedServer, pack: Path
+) -> None:
+    file = pack / "examples" / "tasks.ttl"
+    text = file.read_text(encoding="utf-8")
+    file.write_text(text.replace("higher than 3 m", "higher than 0 m"), encoding="utf-8")
+    folder = run(made(arm(tasks={"ids": ["t000", "t003"]}), tasks={"ids": ["t001"]}))
+    found = folder.program("made", 0) or {}
+    assert found["tasks"] == ["t003"]
+    (part,) = found["programs"][""].values()
+    assert ["> 3" in demo["sparql"] for demo in part["demos"]] == [True]
+
+
 def test_only_training_tasks_are_compiled_on(made: Make, run: Run) -> None:
     for selection in ({"ids": ["t001"]}, {"split": "dev"}):
         with pytest.raises(UsageError) as caught:
