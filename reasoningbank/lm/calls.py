@@ -227,9 +227,9 @@ def _retry_after(error: BaseException) -> float:
     """Return the seconds that a provider asks to wait; 0 if it does not say."""
     for cause in _causes(error):
         # DSPy waits as asked, but does not see what LiteLLM was asked.
-        asked = getattr(cause, "retry_after", None)
-        asked = asked or (getattr(cause, "litellm_response_headers", None) or {}).get("retry-after")
-        with contextlib.suppress(TypeError, ValueError):
+        headers = getattr(cause, "litellm_response_headers", None) or {}
+        asked = getattr(cause, "retry_after", None) or headers.get("retry-after") or ""
+        with contextlib.suppress(ValueError):
             return min(max(0.0, float(asked)), 3600.0)
     return 0.0
 
