@@ -253,7 +253,7 @@ def _of_lm_error(error: dspy_errors.LMError, model: str) -> ReasoningBankError:
         return SetupError(f"the key was refused ({said})", where=model, hint=hint, code="bad-key")
     if isinstance(error, dspy_errors.LMBillingError):
         return SetupError(f"the account is exhausted ({said})", where=model, hint="check billing")
-    # Other codes of a 404 are not told from any other bad request; repeating it changes nothing.
+    # DSPy takes a 404 with an unknown code for a bad request; repeating it changes nothing.
     if isinstance(error, _WRONG_SETTING) or getattr(error, "status", None) == 404:
         return SetupError(said, where=model, hint="check the model's name and settings")
     if isinstance(error, dspy_errors.LMRateLimitError):
