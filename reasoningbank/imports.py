@@ -54,8 +54,9 @@ def imported(path: str, where: str = "") -> Any:
 def source_files(path: str) -> list[Path]:
     """Return the files of the module at an import path, and of the one that defines the object."""
     modules = {path.partition(":")[0], getattr(imported(path), "__module__", "")}
-    files = (getattr(sys.modules.get(name), "__file__", None) for name in modules)
-    return [Path(file) for file in files if file]
+    files = (getattr(sys.modules.get(name), "__file__", None) or "" for name in modules)
+    # A notebook has no file, and a module in a zip archive none of its own.
+    return [Path(file) for file in files if Path(file).is_file()]
 
 
 def wrong_type(path: str, what: str, where: str = "", hint: str = "") -> UsageError:
