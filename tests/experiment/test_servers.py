@@ -136,6 +136,7 @@ def test_a_refusal_ends_the_run_at_once(
         with pytest.raises(SetupError) as caught:
             run_experiment(experiment_on(make_pack(3), ARM), RunFolder(tmp_path / "run"))
         assert (caught.value.code, len(server.asked)) == (code, 1)
+        assert caught.value.where.endswith("openai/x")
     assert "\n" not in str(caught.value)
 
 
