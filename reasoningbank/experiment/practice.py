@@ -1,4 +1,4 @@
-"""What an agent is told between its attempts at a training task."""
+"""Feedback for an agent between its attempts at a training task."""
 
 from __future__ import annotations
 
