@@ -73,9 +73,10 @@ def open_cluster(
             client.register_plugin(setup, name=name)
             yield Cluster(client, name, divided, RunStorage(run))
         finally:
-            # The cluster may be gone, and then there is nothing to undo.
+            # If the cluster is gone, there is nothing to undo.
             with contextlib.suppress(Exception):
-                client.unregister_worker_plugin(name)
+                if client.status == "running":
+                    client.unregister_worker_plugin(name)
 
 
 class Cluster:
@@ -96,7 +97,10 @@ class Cluster:
 
     def slots(self) -> int:
         """Return how many trials may be handed out: one waits, so that no worker does."""
+        # A client without its scheduler would wait for it.
         with contextlib.suppress(OSError, CancelledError):
+            if self._client.status != "running":
+                return self._slots
             self._slots = sum(self._client.nthreads().values()) + 1
         return self._slots
 

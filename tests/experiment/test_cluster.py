@@ -15,8 +15,9 @@ import pytest
 from reasoningbank.corpus import load_pack
 from reasoningbank.errors import UsageError
 from reasoningbank.experiment import Experiment, RunFolder, plan_run, run_experiment
-from reasoningbank.experiment.cluster import WorkerSetup, _check_reach, _divided, packed
+from reasoningbank.experiment.cluster import _check_reach, _divided
 from reasoningbank.experiment.config import Executor
+from reasoningbank.experiment.workers import Needs, WorkerSetup, lacking, packed
 from reasoningbank.lm import ModelHandle
 from reasoningbank.sparql import EndpointConfig
 
@@ -52,10 +53,35 @@ def test_a_worker_with_another_version_is_refused(
 ) -> None:
     experiment = experiment_on(make_pack(1))
     setup = WorkerSetup(experiment, EndpointConfig("https://e/"), plan_run(experiment), {})
-    setup.version = ("0.0.1", "1")
+    setup.needs = replace(setup.needs, version=("0.0.1", "1"))
     with pytest.raises(UsageError) as caught:
         setup.setup(SimpleNamespace(name="w1"))
-    assert (caught.value.code, caught.value.where) == ("other-code", "w1")
+    assert caught.value.code == "workers-lack"
+    ((what, workers),) = caught.value.fields["lacks"].items()
+    assert "0.0.1" in what
+    assert workers == ["w1"]
+
+
+def test_a_worker_says_all_that_it_lacks(
+    make_pack: Callable[..., Path],
+    experiment_on: Callable[..., Experiment],
+    trees: EndpointConfig,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    own = {"name": "own", "agent": "nowhere.parts:Agent"}
+    asking = {"name": "asking", "agent": "direct", "lm": "openai/gpt-4o-mini"}
+    experiment = experiment_on(make_pack(1), own, asking)
+    gone = {
+        "openai/gpt-4o-mini": ModelHandle("openai/gpt-4o-mini"),
+        "near": ModelHandle("local", api_base="http://127.0.0.1:9/v1"),
+    }
+    found = lacking(Needs.of(experiment, trees, gone))
+    assert len(found) == 3
+    for part in ("nowhere", "http://127.0.0.1:9/v1", "OPENAI_API_KEY"):
+        assert any(part in one for one in found)
+    there = experiment_on(make_pack(1, "other"))
+    assert lacking(Needs.of(there, trees, {})) == []
 
 
 def test_a_pack_travels_without_its_data() -> None:
