@@ -32,6 +32,7 @@ from reasoningbank.experiment.storage import RunStorage
 from reasoningbank.experiment.workers import (
     Needs,
     WorkerSetup,
+    address_of,
     lack_error,
     lacking,
     run_on_worker,
@@ -202,7 +203,7 @@ def _check_reach(
     url = address if "://" in address else f"tcp://{address}"
     if not address or is_loopback(url) or urlsplit(url).scheme == "inproc":
         return
-    bases = [config.address, *(model.api_base or "" for model in models.values())]
+    bases = [config.address, *map(address_of, models.values())]
     local = [base for base in bases if base and is_loopback(base)]
     if local:
         raise UsageError(

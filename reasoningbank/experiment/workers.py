@@ -28,7 +28,7 @@ import distributed
 from reasoningbank.agents.sandbox.deno import deno_executable
 from reasoningbank.cache import cache_dir
 from reasoningbank.corpus import SETS, Pack, load_pack
-from reasoningbank.errors import EndpointError, ReasoningBankError, UsageError
+from reasoningbank.errors import EndpointError, ReasoningBankError, SetupError, UsageError
 from reasoningbank.experiment.config import Experiment
 from reasoningbank.experiment.context import NOTHING, Given, Recall, RunContext, context_at
 from reasoningbank.experiment.executors import Retrier
@@ -39,13 +39,15 @@ from reasoningbank.experiment.records import TrialRecord
 from reasoningbank.experiment.trial import Trial
 from reasoningbank.judge import GoldStore
 from reasoningbank.lm import ModelHandle
-from reasoningbank.lm.names import check_hosted, parse_name
+from reasoningbank.lm.names import check_hosted, hosted_at, parse_name
 from reasoningbank.memory import MemoryBank, Snapshot
 from reasoningbank.retrieval import open_embedder
 from reasoningbank.sparql import EndpointConfig, is_loopback
 
 #: Seconds to wait for an answer from an address.
 REACH_S = 10
+#: Seconds in which a refused worker ends its registration before it closes.
+CLOSE_S = 1.0
 
 
 @dataclass(frozen=True)
@@ -62,7 +64,7 @@ class Needs:
         cls, experiment: Experiment, config: EndpointConfig, models: Mapping[str, ModelHandle]
     ) -> Needs:
         """Return what a run needs."""
-        bases = [config.address, *(model.api_base or "" for model in models.values())]
+        bases = [config.address, *map(address_of, models.values())]
         used = tuple(models.values())
         return cls(experiment, _version(), tuple(dict.fromkeys(filter(None, bases))), used)
 
@@ -75,11 +77,7 @@ def lacking(needs: Needs) -> list[str]:
     checks: list[Callable[[], object]] = [
         *(partial(check_parts, arm) for arm in needs.experiment.arms),
         *(partial(_reach, address) for address in needs.addresses),
-        *(
-            partial(check_hosted, one.name, api_base=one.api_base, api_key_env=one.api_key_env)
-            for one in needs.models
-            if not parse_name(one.name).is_local
-        ),
+        *(partial(_check_model, one) for one in needs.models if not parse_name(one.name).is_local),
     ]
     if any(arm.agent == "rlm" for arm in needs.experiment.arms):
         checks.append(deno_executable)
@@ -92,6 +90,21 @@ def lacking(needs: Needs) -> list[str]:
         except (ReasoningBankError, OSError) as error:
             found.append(str(error))
     return list(dict.fromkeys(found))
+
+
+def address_of(model: ModelHandle) -> str:
+    """Return where a model is asked; empty for its provider's own address."""
+    return str(model.api_base or model.fingerprint.get("api_base") or "")
+
+
+def _check_model(model: ModelHandle) -> None:
+    """Check that this machine has a hosted model's key, and would ask the driver's server."""
+    name, there = model.name, address_of(model)
+    check_hosted(name, api_base=model.api_base, api_key_env=model.api_key_env)
+    if (here := model.api_base or hosted_at(name) or "") != there:
+        own = "its provider's own address"
+        what = f"{name} is asked at {here or own} here, and at {there or own} by the driver"
+        raise SetupError(what, hint="set the same environment variable", code="other-address")
 
 
 def _reach(address: str) -> None:
@@ -138,7 +151,10 @@ class WorkerSetup(distributed.WorkerPlugin):  # type: ignore[misc]
 
     def setup(self, worker: Any) -> None:
         """Create what cannot be pickled; refuse a worker that lacks something and joins late."""
-        if found := lacking(self.needs):
+        self._refused = bool(found := lacking(self.needs))
+        if found:
+            # Dask would keep a worker whose plugin fails.
+            worker.loop.call_later(CLOSE_S, worker.close)
             name = str(worker.name)
             raise lack_error(f"{name}: {', '.join(found)}", {what: [name] for what in found})
         self._stack, self._lock = contextlib.ExitStack(), threading.Lock()
@@ -152,6 +168,8 @@ class WorkerSetup(distributed.WorkerPlugin):  # type: ignore[misc]
 
     def run(self, job: Job, given: Given, raw: bytes | None, worker: int) -> TrialRecord:
         """Run a trial; `raw` is the snapshot of the bank that it sees."""
+        if self._refused:
+            raise distributed.Reschedule
         with self._lock:
             context = self._context = self._context or self._open()
         with self._bank(job, given.bank, raw) as bank:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -54,8 +55,11 @@ def test_a_worker_with_another_version_is_refused(
     experiment = experiment_on(make_pack(1))
     setup = WorkerSetup(experiment, EndpointConfig("https://e/"), plan_run(experiment), {})
     setup.needs = replace(setup.needs, version=("0.0.1", "1"))
+    called: list[Any] = []
+    loop = SimpleNamespace(call_later=lambda _, call: called.append(call))
     with pytest.raises(UsageError) as caught:
-        setup.setup(SimpleNamespace(name="w1"))
+        setup.setup(SimpleNamespace(name="w1", loop=loop, close="close"))
+    assert called == ["close"]
     assert caught.value.code == "workers-lack"
     ((what, workers),) = caught.value.fields["lacks"].items()
     assert "0.0.1" in what
@@ -75,10 +79,11 @@ def test_a_worker_says_all_that_it_lacks(
     gone = {
         "openai/gpt-4o-mini": ModelHandle("openai/gpt-4o-mini"),
         "near": ModelHandle("local", api_base="http://127.0.0.1:9/v1"),
+        "moved": ModelHandle("ollama/x", {"api_base": trees.address}),
     }
     found = lacking(Needs.of(experiment, trees, gone))
-    assert len(found) == 3
-    for part in ("nowhere", "http://127.0.0.1:9/v1", "OPENAI_API_KEY"):
+    assert len(found) == 4
+    for part in ("nowhere", "http://127.0.0.1:9/v1", "OPENAI_API_KEY", "ollama/x"):
         assert any(part in one for one in found)
     there = experiment_on(make_pack(1, "other"))
     assert lacking(Needs.of(there, trees, {})) == []

@@ -24,6 +24,7 @@ from .orchard import Pupil, enrol
 _GATE = "PUPIL_GATE"
 #: The task whose trial is held up: not the first of a stream.
 HELD = 8
+_QUIET = ("--host", "127.0.0.1", "--no-dashboard")
 _TESTS = Path(conftest.__file__).parent
 
 
@@ -59,22 +60,25 @@ class Workers:
         port = self.address.rpartition(":")[2] or "0"
         file = self._folder / "scheduler.json"
         file.unlink(missing_ok=True)
-        quiet = ["--host", "127.0.0.1", "--no-dashboard"]
-        self._dask("scheduler", *quiet, "--port", port, "--scheduler-file", str(file))
+        self._dask("scheduler", *_QUIET, "--port", port, "--scheduler-file", str(file))
         wait_for(file.exists)
         self.address = json.loads(file.read_text(encoding="utf-8"))["address"]
         for number in range(2):
-            preload = ["--preload", "experiment.learning.on_workers"]
-            self._dask("worker", self.address, *quiet, "--nthreads", "1", *preload, number=number)
+            self.add_worker("--preload", "experiment.learning.on_workers", number=number)
 
-    def kill_scheduler(self) -> None:
-        """Kill the scheduler; its workers end by themselves or are killed."""
+    def add_worker(self, *preload: str, number: int) -> subprocess.Popen[bytes]:
+        """Start a worker; without a preload it does not know the pupil."""
+        return self._dask(
+            "worker", self.address, *_QUIET, "--nthreads", "1", *preload, number=number
+        )
+
+    def kill(self) -> None:
+        """Kill the scheduler and the workers."""
         for process in self._started:
-            os.killpg(process.pid, signal.SIGKILL)
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
             process.wait()
         self._started.clear()
-
-    close = kill_scheduler
 
     def hold(self) -> None:
         """Hold up the trial of `HELD` when it comes."""
@@ -91,7 +95,7 @@ class Workers:
         """Let it go on."""
         (self.gate / "wait").unlink()
 
-    def _dask(self, *words: str, number: int = 9) -> None:
+    def _dask(self, *words: str, number: int = 9) -> subprocess.Popen[bytes]:
         home = self._folder / f"home-{number}"
         home.mkdir(exist_ok=True)
         paths = (str(_TESTS.parent), str(_TESTS))
@@ -112,6 +116,7 @@ class Workers:
                     start_new_session=True,
                 )
             )
+        return self._started[-1]
 
 
 def wait_for(ready: Callable[[], bool], seconds: float = 120.0) -> None:
@@ -130,4 +135,4 @@ def workers(folder: Path) -> Iterator[Workers]:
         started.start()
         yield started
     finally:
-        started.close()
+        started.kill()

@@ -18,7 +18,7 @@ from reasoningbank.experiment.records import StepFolder
 from reasoningbank.experiment.runner import run_experiment
 from reasoningbank.sparql import EndpointConfig
 
-from .on_workers import HELD, Workers, workers
+from .on_workers import HELD, Workers, wait_for, workers
 from .orchard import STREAM, TEST, enrol, experiment_data, write_orchard
 from .test_resume import left_by
 
@@ -117,7 +117,11 @@ def _left(folder: RunFolder) -> dict[str, Any]:
 def test_a_killed_worker_costs_nothing_and_doubles_nothing(place: Place) -> None:
     place.cluster.hold()
     command = place.begin("worker")
-    os.kill(place.cluster.held(), signal.SIGKILL)
+    held = place.cluster.held()
+    # A worker that lacks something and joins late is sent away.
+    lacking = place.cluster.add_worker(number=2)
+    wait_for(lambda: lacking.poll() is not None)
+    os.kill(held, signal.SIGKILL)
     place.cluster.release()
     place.check("worker", command)
 
@@ -138,7 +142,7 @@ def test_a_killed_scheduler_is_told_and_the_run_goes_on_with_the_next(place: Pla
     place.cluster.hold()
     command = place.begin("scheduler")
     place.cluster.held()
-    place.cluster.kill_scheduler()
+    place.cluster.kill()
     done = command.wait()
     assert done.status != 0
     assert "executor: the Dask cluster is gone" in done.said
