@@ -184,7 +184,9 @@ def _client(executor: Executor, on_notice: Callable[[str], None]) -> Iterator[An
 @contextlib.contextmanager
 def _quiet_logs() -> Iterator[None]:
     """Keep Dask's log of a cluster's end off the terminal: it is reported in one line."""
-    loggers = [logging.getLogger(name) for name in ("distributed", "tornado", "asyncio")]
+    # Dask gives its client's log a level of its own.
+    names = "distributed", "distributed.client", "tornado", "asyncio"
+    loggers = [logging.getLogger(name) for name in names]
     levels = [logger.level for logger in loggers]
     try:
         for logger in loggers:
