@@ -4,11 +4,12 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: help setup parts demo test test-live engine browser check format bench clean
+.PHONY: help setup parts demo docs test test-live engine browser check format bench clean
 
 help:
 	@echo "make demo    install, bring the model once, run the demo experiment"
 	@echo "make test    install, check the code, run all tests"
+	@echo "make docs    the documentation as a site in build/site, links checked"
 	@echo "make test-live  the tool table against public endpoints (needs the web)"
 	@echo "make check   format, lint, types and layers only"
 	@echo "make bench   speed and memory beside what a user would write instead"
@@ -29,6 +30,9 @@ parts: $(READY)
 demo: parts
 	$(BIN)/reasoningbank run experiments/uniprot_demo.toml
 	$(BIN)/reasoningbank report runs/uniprot_demo
+
+docs: $(READY)
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 check: $(READY)
 	$(BIN)/ruff format --check .

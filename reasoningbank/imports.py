@@ -43,12 +43,20 @@ def imported(path: str, where: str = "") -> Any:
         what, hint = f"{module} has no {name!r}", f"did you mean {near[0]}?" if near else ""
     except ModuleNotFoundError as error:
         missing = error.name or module
-        needed = "" if module.startswith(missing) else f", which {module} imports"
+        needed = "" if f"{module}.".startswith(f"{missing}.") else f", which {module} imports"
         what = f"there is no module {missing!r}{needed}"
         hint = "it is looked for in the current folder and among installed packages"
-    except Exception as error:  # a module can raise anything
+    except (Exception, SystemExit) as error:  # a module can raise anything, and a script ends
         what = f"{module} fails: {one_line(error)}"
     raise UsageError(what, where=where, hint=hint, code="not-importable")
+
+
+def source_files(path: str) -> list[Path]:
+    """Return the files of the module at an import path, and of the one that defines the object."""
+    modules = {path.partition(":")[0], getattr(imported(path), "__module__", "")}
+    files = (getattr(sys.modules.get(name), "__file__", None) or "" for name in modules)
+    # A notebook has no file, and a module in a zip archive none of its own.
+    return [Path(file) for file in files if Path(file).is_file()]
 
 
 def wrong_type(path: str, what: str, where: str = "", hint: str = "") -> UsageError:

@@ -2,11 +2,13 @@
 
     python scripts/generate.py [--check] reference sections      # the tests check these
     python scripts/generate.py faults robustness                 # about a minute each
+    python scripts/generate.py notebooks                         # half a minute
 
 `reference`: the help of the commands and schemas of the records. `sections`: tables of columns and
 of committed results. `faults` and `robustness`: what the faults in `tests/faults` and
-`tests/faults_of_runs` lead to. With `--check` nothing is written, and the exit status is 1 if a
-page is out of date.
+`tests/faults_of_runs` lead to. `notebooks`: the outputs of the notebook that only reads records, so
+that it can be read without being run. With `--check` nothing is written, and the exit status is 1
+if a page is out of date.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ from typing import Any
 import typer
 from measured_results import measured_learning, measured_translators
 from pydantic import TypeAdapter
+from results_page import measured_results
 from typer.core import TyperGroup
 from typer.main import get_command
 
@@ -40,6 +43,7 @@ SECTIONS: dict[str, Callable[[], str]] = {
     "analysis.md": columns_page,
     "evaluation.md": measured_translators,
     "learning.md": measured_learning,
+    "results.md": measured_results,
 }
 
 
@@ -127,7 +131,20 @@ def robustness() -> dict[Path, str]:
             return {PAGE: render(theatre.seen, theatre.ending)}
 
 
-MAKERS = {one.__name__: one for one in (reference, sections, faults, robustness)}
+def notebooks() -> dict[Path, str]:
+    """Return the analysis notebook with its outputs."""
+    import nbformat
+    from nbclient import NotebookClient
+
+    path = ROOT / "notebooks" / "2_analysis.ipynb"
+    content = nbformat.read(path, as_version=4)
+    metadata = dict(content.metadata)
+    NotebookClient(content, timeout=300, record_timing=False).execute(cwd=str(path.parent))
+    content.metadata = metadata  # an execution adds the versions of this machine
+    return {path: nbformat.writes(content) + "\n"}
+
+
+MAKERS = {one.__name__: one for one in (reference, sections, faults, robustness, notebooks)}
 
 
 def main() -> int:

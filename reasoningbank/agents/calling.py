@@ -90,7 +90,8 @@ def _our_errors() -> Iterator[None]:
     except AdapterParseError:
         raise
     except Exception as error:
-        failure = lm_failure(error)
+        # LiteLLM's errors name the model without its provider.
+        failure = lm_failure(error, str(getattr(dspy.settings.lm, "model", "")))
         if failure is None or failure is error:
             raise
         raise failure from error

@@ -29,7 +29,7 @@ from reasoningbank.corpus import Task
 from reasoningbank.errors import BudgetError
 from reasoningbank.findings import Finding
 from reasoningbank.lm import lm_failure, stuck_temperature
-from reasoningbank.lm.reply import query_in
+from reasoningbank.lm.reply import query_in, unparsed
 from reasoningbank.tools.adapting import observed
 from reasoningbank.trajectory import Recorder
 
@@ -99,7 +99,7 @@ def _run_loop(
             sparql = query_in(loop(**inputs, question=task.query).sparql)
     except AdapterParseError as failure:
         # Only the extract step raises it: a turn that cannot be parsed is a failed turn.
-        sparql = query_in(failure.lm_response)
+        sparql = query_in(unparsed(failure))
     except BudgetError as error:
         return conclude(episode, None, "exhausted", [error])
     ended = loop.repeats.too_many
@@ -160,7 +160,7 @@ class Repeats:
 
     def unreadable(self, failure: AdapterParseError, recorder: Recorder) -> str:
         """Record a reply that the adapter could not parse; return its end."""
-        said = str(failure.lm_response)
+        said = unparsed(failure)
         event = {"error": "the reply could not be parsed", "code": "unreadable-reply"}
         recorder.add("error", event | {"reply": said})
         self.again(said)

@@ -1,8 +1,8 @@
 """Audit of a run's records for leakage: no trial may be shown its own task's or a held-out answer.
 
-The audit reads records only: trials with what memory showed them, bank snapshots, stream steps and
-the manifest. It shares no code with the leakage filter of a running experiment, so that it does
-not repeat the filter's mistakes.
+The audit reads records only: trials with what memory showed them, bank snapshots, stream steps,
+compiled programs and the manifest. It shares no code with the leakage filter of a running
+experiment, so that it does not repeat the filter's mistakes.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from reasoningbank.experiment import TrialRecord
 from reasoningbank.trajectory import Trajectory
 
 #: own task, own group: the item is based on an attempt at the trial's task, or its group.
-#: evaluation: it is based on a held-out task, or on the group of one.
+#: evaluation: it is based on a held-out task, or on the group of one; a program was compiled on it.
 #: gold text: the shown text contains the gold query of the trial's own or of a held-out task.
 #: question text: the shown text contains the question of the trial's own or of a held-out task.
 #: gold in prompt: the first prompt contains the task's own gold query, which no earlier attempt of
@@ -51,7 +51,9 @@ _SKIPPED = frozenset({"where", "a", "type"})
 class Leak:
     """One thing that a trial should not have been shown."""
 
-    trial: str  #: The trial, as ``arm/task.seed``; of a sampled one, any of its attempts
+    #: The trial, as ``arm/task.seed``; of a sampled one, any of its attempts. Or what was compiled
+    #: for an arm, as ``compiled/arm.seed``
+    trial: str
     kind: LeakKind  #: The kind of leak
     item: str = ""  #: The memory item, if any
     detail: str = ""  #: The evidence: a task, a group, or a snapshot
@@ -72,6 +74,7 @@ class Leakage:
     showings: int = 0
     items: int = 0  #: Different items among them
     prompts: int = 0  #: First prompts of attempts that were searched for the task's own gold query
+    programs: int = 0  #: Compiled programs that were searched for held-out questions and golds
     evaluation: int = 0  #: Held-out tasks
     #: Items that the leakage filter removed, once per retrieval, by reason code.
     filtered_out: Mapping[str, int] = field(default_factory=dict)
@@ -84,6 +87,8 @@ class Leakage:
     def sentence(self) -> str:
         """Return what was checked and the result in one line."""
         prompts = f"{counted(self.prompts, 'first prompt')} searched for the gold query"
+        if self.programs:
+            prompts += f"; {counted(self.programs, 'compiled program')} for held-out tasks"
         if not self.with_memory:
             parts = [f"no memory in any of {counted(self.trials, 'trial')}", prompts]
         else:
@@ -197,12 +202,15 @@ class LeakageAudit:
                 for kind, task in (*found[shown.words], *own)
             )
         self._leaks += self._wrong_banks()
+        for program in self._memory.programs:
+            self._leaks += self._in_program(program, held_out)
         return Leakage(
             trials=self._trials,
             with_memory=self._with_memory,
             showings=len(self._shown),
             items=len({shown.item for shown in self._shown}),
             prompts=self._prompts,
+            programs=len(self._memory.programs),
             evaluation=len(self._held_out),
             filtered_out=dict(self._filtered_out.most_common()),
             unproven=unproven,
@@ -230,6 +238,20 @@ class LeakageAudit:
                 yield Leak(shown.trial, "own group", shown.item, f"{origin.task}, {origin.group}")
             elif task in self._held_out or origin.group in groups:
                 yield Leak(shown.trial, "evaluation", shown.item, origin.task)
+
+    def _in_program(
+        self, program: Mapping[str, Any], held_out: Mapping[str, _TaskText]
+    ) -> Iterator[Leak]:
+        """Yield what a compiled program holds of held-out tasks, in instructions or examples."""
+        name = f"compiled/{program.get('arm')}.{program.get('seed')}"
+        for task in self._held_out.intersection(program.get("tasks") or ()):
+            yield Leak(name, "evaluation", detail=task)
+        for parts in (program.get("programs") or {}).values():
+            for part, made in parts.items():
+                demos = ("\n".join(map(str, demo.values())) for demo in made.get("demos") or ())
+                for text in (str(made.get("instructions") or ""), *demos):
+                    for kind, task in _texts_in(_searchable(text), held_out):
+                        yield Leak(name, kind, part, f"of {task}")
 
     def _wrong_banks(self) -> Iterator[Leak]:
         """Yield frozen evaluations that did not see the bank that they evaluate."""

@@ -73,8 +73,10 @@ class MemoryRecords:
     few_shot: Mapping[str, FewShotBank] = field(default_factory=dict)
     #: The query of each item, or the skeleton of one, by its id.
     patterns: Mapping[str, str] = field(default_factory=dict)
+    #: What optimizers compiled, for each arm and seed.
+    programs: tuple[Mapping[str, Any], ...] = ()
     damaged: tuple[tuple[Path, str], ...] = ()  #: Snapshots that cannot be read, and why
-    damaged_steps: tuple[tuple[Path, str], ...] = ()  #: Step files that cannot be read, and why
+    damaged_steps: tuple[tuple[Path, str], ...] = ()  #: Other files that cannot be read, and why
 
     def begun_with(self) -> list[str]:
         """Return the queries that banks held before their streams."""
@@ -84,7 +86,7 @@ class MemoryRecords:
 
     @classmethod
     def read(cls, folder: RunFolder) -> MemoryRecords:
-        """Read the steps and snapshots of a run; unreadable ones are listed."""
+        """Read the steps, snapshots and programs of a run; unreadable ones are listed."""
         damaged: list[tuple[Path, str]] = []
         lost: list[tuple[Path, str]] = []
         steps: list[Step] = []
@@ -120,8 +122,14 @@ class MemoryRecords:
                 rejected = tuple(dict(one) for one in note.get("rejected") or ())
                 made = FewShotBank(str(note["after"]), len(note["added"]), rejected)
                 few_shot[str(note["arm"])] = made
-            except (KeyError, TypeError, ValueError) as error:
-                lost.append((path, f"is not a note of a bank ({error!r})"))
+            except (KeyError, TypeError, ValueError):
+                lost.append((path, "is not a note of a bank: its fields are others"))
+        programs: list[Mapping[str, Any]] = []
+        for path, program in folder.compiled():
+            if isinstance(program, RecordError):
+                lost.append((path, program.what))
+            else:
+                programs.append(program)
         return cls(
             streams=tuple(
                 StreamRecord(arm, permutation, tuple(own))
@@ -131,6 +139,7 @@ class MemoryRecords:
             origins=origins,
             few_shot=few_shot,
             patterns=patterns,
+            programs=tuple(programs),
             damaged=tuple(damaged),
             damaged_steps=tuple(lost),
         )

@@ -307,6 +307,7 @@ def summarise_run(
     manifest = folder.manifest or {}
     experiment = manifest.get("experiment") or {}
     pair = experiment.get("comparison")
+    memory = MemoryRecords.read(folder) if memory is None else memory
     summary = summarise(
         folder.trials(skip_damaged=True) if records is None else records,
         [str(arm["name"]) for arm in experiment.get("arms") or ()],
@@ -315,9 +316,9 @@ def summarise_run(
         unit=unit_of(manifest),
         claims=[(str(first), str(second)) for first, second in experiment.get("claims") or ()],
         manifest=manifest,
-        memory=MemoryRecords.read(folder) if memory is None else memory,
+        memory=memory,
     )
-    return replace(summary, compiled=tuple(map(_compiled, folder.compiled())))
+    return replace(summary, compiled=tuple(map(_compiled, memory.programs)))
 
 
 def _compiled(found: Mapping[str, Any]) -> dict[str, Any]:

@@ -53,7 +53,7 @@ from reasoningbank.cli.output import (
 from reasoningbank.corpus import load_pack, open_endpoint
 from reasoningbank.errors import ReasoningBankError, UsageError
 from reasoningbank.lm import ModelHandle, UsageCounter, open_lm
-from reasoningbank.lm.names import parse_name
+from reasoningbank.lm.names import check_model
 from reasoningbank.memory.context import ContextBuilder
 from reasoningbank.schema import Schema
 from reasoningbank.sparql import EndpointConfig
@@ -101,7 +101,7 @@ def ask(
     if not instruction.strip():
         raise UsageError("the instruction is empty", hint='reasoningbank algebra ask "Take …"')
     # Check everything before a model is opened and paid for.
-    parse_name(lm)
+    check_model(lm)
     addresses = addresses_of(address)
     check_folder_of(save)
     if journal is not None and journal.exists() and journal.stat().st_size:
@@ -172,7 +172,7 @@ def run(
     addresses = addresses_of(address)
     loaded = algebra.credentials_from(credentials) if credentials else ()
     if lm:
-        parse_name(lm)
+        check_model(lm)
     with contextlib.ExitStack() as stack:
         stage = stack.enter_context(_open_stage(pack)) if pack else None
         author = stack.enter_context(_open_author(lm, stage)) if lm else None

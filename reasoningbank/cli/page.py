@@ -16,7 +16,7 @@ from reasoningbank.cli.servers import on_signals
 from reasoningbank.corpus import load_pack
 from reasoningbank.errors import UsageError, need_package
 from reasoningbank.experiment.memory_sources import existing
-from reasoningbank.lm.names import parse_name
+from reasoningbank.lm.names import check_model
 
 
 def serve(
@@ -57,7 +57,7 @@ def serve(
     from reasoningbank.web.guard import is_loopback
 
     load_pack(pack)
-    parse_name(lm)
+    check_model(lm)
     if make_agent(agent).sees_gold:
         what = f"{agent} answers only tasks that have a gold query"
         raise UsageError(what, where="--agent", hint="choose rag, rlm or react", code="needs-gold")

@@ -25,7 +25,7 @@ from reasoningbank.cli.output import notice, say, serve_until, stop_event
 from reasoningbank.corpus import load_pack
 from reasoningbank.errors import UsageError, need_package
 from reasoningbank.ldp import LDPServer
-from reasoningbank.lm.names import parse_name
+from reasoningbank.lm.names import check_model
 
 app = Typer(help="Serve documents that can be read and written.", no_args_is_help=True)
 
@@ -123,7 +123,7 @@ def mcp(
         # Agents are slow to load as well, and a client waits for the first answer.
         from reasoningbank.agents import make_agent
 
-        parse_name(lm)
+        check_model(lm)
         if make_agent(chosen).sees_gold:
             what = f"{chosen} answers only tasks that have a gold query"
             raise UsageError(what, where="--agent", hint="choose rlm, react or direct")

@@ -108,10 +108,11 @@ class Compilation:
     def __post_init__(self) -> None:
         assert self.arm.compile is not None
         self._settings, self._limit = self.arm.compile, self.tokens
-        context, shown = self.context, [t for t in self.tasks if self._may_show(t.id, t)]
-        self._metric = ExecutionMetric(context.judge, context.schema, self.experiment.metric)
-        self._examples = [self._example(task) for task in shown]
-        self._known = {one.question: task for one, task in zip(self._examples, shown, strict=True)}
+        judge, schema = self.context.judge, self.context.schema
+        self._metric = ExecutionMetric(judge, schema, self.experiment.metric)
+        # Of tasks with the same words, an optimizer could not say whose gold it is.
+        self._known = {self.asked(t.query): t for t in self.tasks if self._may_show(t.id, t)}
+        self._examples = [self._example(*known) for known in self._known.items()]
 
     @property
     def ended(self) -> str:
@@ -269,9 +270,9 @@ class Compilation:
             self._filtered_out.append({"name": name, "code": found.code, "what": found.what})
         return found is None
 
-    def _example(self, task: Task) -> dspy.Example:
+    def _example(self, question: str, task: Task) -> dspy.Example:
         """Return a task as the agent reads and writes: without prefixes that are declared."""
-        question, query = self.asked(task.query), task.expected_sparql
+        query = task.expected_sparql
         with contextlib.suppress(QueryError):
             query = shortened(query, self.context.endpoint.namespaces)
         return dspy.Example(question=question, sparql=query).with_inputs("question")

@@ -253,7 +253,7 @@ def _amounts(usage: Usage, seconds: float, requests: float) -> _Amounts:
 def _bounds(experiment: Experiment, arm: Arm, *, uses_lm: bool) -> _Amounts:
     """Return the most that one trial can take by its budget; None where nothing limits it."""
     budget = arm.budget or experiment.budget
-    attempts = arm.sampling.k if arm.sampling else 1
+    attempts = max(arm.sampling.k if arm.sampling else 1, experiment.learning.attempts * arm.learns)
     one_call = arm.agent in {"direct", "oracle"}
     # Budgets are checked before a turn; the step that extracts an answer may follow.
     turns = 1.0 if one_call else min(budget.iterations, budget.lm_calls or math.inf) + 1

@@ -249,6 +249,9 @@ class Retrier:
         for seconds in () if self._down else waits(self._retries):
             if record.status != "error":
                 break
+            # A provider may say when it will answer again.
+            asked = (one.get("fields", {}).get("retry_after") or 0.0 for one in record.findings)
+            seconds = max(seconds, *asked, 0.0)
             logger.info("%s: %s; retry in %g s", record.key, record.error, seconds)
             if self._pause(seconds):
                 return None

@@ -22,6 +22,7 @@ from reasoningbank.experiment.plan import find_bank, named_bank
 from reasoningbank.experiment.records import RunFolder, TrialKey, TrialRecord
 from reasoningbank.experiment.settings import BankMemory
 from reasoningbank.experiment.state import now
+from reasoningbank.imports import is_import_path, source_files
 from reasoningbank.version import __version__
 
 _PACKAGES = ("dspy", "litellm", "oxigraph", "pyoxigraph", "rdflib", "xllamacpp")
@@ -58,7 +59,7 @@ def build_manifest(
         },
         "tasks": [task.id for task in tasks],
         **({"stream": [task.id for task in stream]} if stream else {}),
-        "code": code_version(),
+        "code": {**code_version(), **own_code(experiment)},
         "versions": {"reasoningbank": __version__, **{name: _version(name) for name in _PACKAGES}},
         "machine": {"python": platform.python_version(), "system": platform.system()},
         "created": now(),
@@ -133,14 +134,16 @@ def _resumed(
             code="other-prompts",
             prompts=last.get("prompts"),
         )
-    if not _differing(last, code):
+    changed = _differing(last, code)
+    if not changed:
         return manifest
     names = [
         f"{one.get('version', 'an older version')}{f' ({commit})' if commit else ''}"
         for one in (code, first)
         for commit in (one.get("commit"),)
     ]
-    on_notice(f"resumed with other code: {names[0]}, begun with {names[1]}")
+    parts = ", ".join(changed)
+    on_notice(f"resumed with other code ({parts}): {names[0]}, begun with {names[1]}")
     return _with_entry(manifest, "code_history", code=dict(code))
 
 
@@ -198,6 +201,21 @@ def code_version() -> dict[str, Any]:
                 cwd=root, capture_output=True, text=True, check=True, timeout=10,
             ).stdout.strip()  # fmt: skip
     return {"version": __version__, "commit": commit, "prompts": PROMPT_VERSION}
+
+
+def own_code(experiment: Experiment) -> dict[str, str]:
+    """Return a hash of the source of each object that the arms name by import path."""
+    names = {
+        name
+        for arm in experiment.arms
+        for name in (
+            arm.agent,
+            arm.judge_lm,
+            *(arm.tools if isinstance(arm.tools, tuple) else ()),
+            *(str(getattr(arm.memory, part, "")) for part in ("distiller", "retriever")),
+        )
+    }
+    return {name: hash_files(source_files(name)) for name in sorted(filter(is_import_path, names))}
 
 
 def _code_states(manifest: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:

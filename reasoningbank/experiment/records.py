@@ -326,10 +326,9 @@ class RunFolder:
         there = self.storage.exists(name)
         return _parsed(self.storage, name, "a program", dict) if there else None
 
-    def compiled(self) -> list[Mapping[str, Any]]:
-        """Return all readable programs that optimizers compiled."""
-        found = self._each(_COMPILED, lambda name: _parsed(self.storage, name, "a program", dict))
-        return [one for _, one in found if not isinstance(one, RecordError)]
+    def compiled(self) -> Iterator[tuple[Path, Mapping[str, Any] | RecordError]]:
+        """Yield what optimizers compiled, for each arm and seed, or the error of a damaged file."""
+        return self._each(_COMPILED, lambda name: _parsed(self.storage, name, "a program", dict))
 
     def _each(
         self, pattern: str, read: Callable[[str], Found]
@@ -484,22 +483,23 @@ def _step(storage: RunStorage, name: str) -> Step:
 
 
 def _manifest(data: Mapping[str, Any]) -> dict[str, Any]:
-    _ = data["experiment"]
-    return dict(data)
+    return {**data, "experiment": dict(data["experiment"])}
 
 
 def _parsed(
     storage: RunStorage, name: str, kind: str, parse: Callable[[Any], Found], hint: str = ""
 ) -> Found:
     """Return what a file holds; a file that holds anything else is damaged."""
-    where = str(storage.path(name))
+    where, data = str(storage.path(name)), None
     try:
-        return parse(storage.read_json(name))
+        data = storage.read_json(name)
+        return parse(data)
     except RecordError as error:
         raise RecordError(error.what, where=where, hint=hint or error.hint) from error
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         code = f"not-{kind.replace(' ', '-')}"
-        what = f"is not {kind} ({error!r})"
+        why = f"it has no {error}" if isinstance(error, KeyError) else "its fields are others"
+        what = f"is not {kind}: {why if isinstance(data, dict) else 'it holds no JSON object'}"
         raise RecordError(what, where=where, hint=hint, code=code) from error
 
 

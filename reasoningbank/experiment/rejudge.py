@@ -25,7 +25,8 @@ from reasoningbank.experiment.trial import judge_record
 from reasoningbank.imports import is_import_path
 from reasoningbank.judge import Agreement, OwnJudge, agreement_with, rule_verdict
 from reasoningbank.judge.lm_judge import prompt_hash
-from reasoningbank.lm import open_lm, parse_name
+from reasoningbank.lm import open_lm
+from reasoningbank.lm.names import check_model
 from reasoningbank.trajectory import Trajectory
 
 #: Consecutive infrastructure failures after which judging stops.
@@ -94,7 +95,7 @@ def rejudge_run(
     if is_import_path(model):
         OwnJudge(model, "--with")
     elif kind == "lm" and model:
-        parse_name(model)
+        check_model(model)
     elif judge not in ("execution", "rule"):
         hint = "choose execution, rule or lm:NAME"
         raise UsageError(f"unknown judge {judge!r}", where="--with", hint=hint)

@@ -40,7 +40,7 @@ from reasoningbank.experiment.trial import Trial
 from reasoningbank.imports import is_import_path
 from reasoningbank.judge import GoldStore
 from reasoningbank.lm import ModelHandle, open_lm, price_of
-from reasoningbank.lm.names import check_hosted, parse_name
+from reasoningbank.lm.names import check_model
 
 logger = logging.getLogger(__name__)
 
@@ -224,8 +224,7 @@ def _repeatable(
 
 def _check_models(experiment: Experiment, jobs: Sequence[Job]) -> None:
     for name in _models(jobs):
-        if not parse_name(name).is_local:
-            check_hosted(name)
+        check_model(name)
     for arm in {job.arm.name: job.arm for job in jobs}.values():
         if arm.compile:
             # Runs that compile nothing need not import it.

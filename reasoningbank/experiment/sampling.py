@@ -1,8 +1,8 @@
 """Several attempts at one task, of which one is submitted: by agreement or by refinement.
 
-The gold is not used, and every agent can be sampled. Memory-aware test-time scaling of
-ReasoningBank (arXiv 2509.25140, section 3.3); agreement by results instead of texts as in
-execution-based self-consistency (arXiv 2203.11171).
+The gold is used only where a teacher is given, and every agent can be sampled. Memory-aware
+test-time scaling of ReasoningBank (arXiv 2509.25140, section 3.3); agreement by results instead of
+texts as in execution-based self-consistency (arXiv 2203.11171).
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any
 
 from reasoningbank.agents import UNJUDGED, Attempt, Budget
 from reasoningbank.errors import EndpointError, QueryError
+from reasoningbank.experiment.practice import Teacher
 from reasoningbank.experiment.settings import SamplingSettings
 from reasoningbank.judge import Answer, compare
 from reasoningbank.judge.case import shown_row
@@ -71,15 +72,20 @@ def sample(
     tokens: int | None = None,
     prefixes: Mapping[str, str] | None = None,
     explain: Explain | None = None,
+    teacher: Teacher | None = None,
 ) -> Sampled:
-    """Attempt a task several times and choose one attempt."""
+    """Attempt a task several times and choose one attempt; with a teacher the first right one."""
     sequential, done = settings.kind == "sequential", list[Rollout]()
     for number in range(settings.k):
         spent = sum((one.attempt.usage for one in done), Usage())
         left = _left(budget, spent)
         if number and (left is None or (tokens is not None and spent.tokens >= tokens)):
             break
-        note = _refinement(done[-1], prefixes or {}, explain) if sequential and done else ""
+        note = ""
+        if done and teacher:
+            note = teacher.note(number, done[-1].attempt.sparql)
+        elif done and sequential:
+            note = _refinement(done[-1], prefixes or {}, explain)
         warm = STUCK_TEMPERATURE if note and _repeats(done) else None
         made = attempt(number, note, left or budget, warm)
         if made.status in UNJUDGED:
@@ -94,6 +100,10 @@ def sample(
             spoiled = replace(made, status="error", findings=(error.finding,))
             return Sampled(Rollout(number, spoiled), tuple(done))
         done.append(Rollout(number, made, answer, failure))
+        if teacher:
+            if teacher.right(made.sparql):
+                return Sampled(done[-1], tuple(done[:-1]))
+            continue
         settled = settings.kind == "retry" or (sequential and _repeats(done))
         if settled and _has_rows(done[-1]):
             break

@@ -386,7 +386,12 @@ class LearningSettings(Strict):
         tasks: Which tasks; few-shot examples of `gold` are made of these too. None may share a
             group with a task of the evaluation.
         consolidate: Whether the bank is consolidated after each step.
+        attempts: Most attempts at a task of the stream. While the execution judge says that a query
+            is wrong, the next attempt sees it, what is wrong with it, and the paths in the data
+            that lead from the question's resources to the right rows. With 1 the arm's sampling
+            applies. Arms that learn from other verdicts than `execution` get one attempt.
     """
 
     tasks: TaskSelection = TaskSelection(split="train")
     consolidate: bool = True
+    attempts: int = Field(default=1, ge=1, le=64)

@@ -38,6 +38,7 @@ from reasoningbank.errors import (
 )
 from reasoningbank.experiment.config import Arm, Experiment
 from reasoningbank.experiment.context import NOTHING, Recall, RunContext
+from reasoningbank.experiment.practice import Teacher
 from reasoningbank.experiment.records import TrialKey, TrialRecord
 from reasoningbank.experiment.sampling import Rollout, Sampled, rollout_seed, sample
 from reasoningbank.experiment.settings import SamplingSettings
@@ -54,6 +55,7 @@ from reasoningbank.lm import (
 )
 from reasoningbank.refs import RefStore
 from reasoningbank.schema import explainer
+from reasoningbank.sparql.entity_linking import EntityLinker
 from reasoningbank.tools import DEFAULT_TOOLS, EndpointTools, SPARQLTools
 from reasoningbank.tools.adapting import own_tool
 from reasoningbank.trajectory import Event, Recorder, Trajectory, Usage
@@ -118,7 +120,7 @@ class Trial:
     def run(self) -> TrialRecord:
         """Run the trial and return its record."""
         agent = make_agent(self.arm.agent, **self.arm.options)
-        sampling = self.arm.sampling
+        sampling = self._sampling()
         judged: Judgement | None = None
         rollouts: tuple[Mapping[str, Any], ...] = ()
         sampled = self._sampled
@@ -128,7 +130,7 @@ class Trial:
                 self._started = datetime.now(UTC).isoformat(timespec="milliseconds")
                 self.recall = self.remember()
                 seen = self.task if agent.sees_gold else self.task.blind()
-                if sampling and sampling.applies(in_stream=self.step is not None):
+                if sampling:
                     sampled = self._sample(sampling, seen)
                 else:
                     sampled = Sampled(Rollout(0, self.attempt(seen)))
@@ -270,9 +272,43 @@ class Trial:
         # An arm with memory as tools need not name these among its tools.
         return tools | (dict(self.recall.tools(recorder)) if self.recall.tools else {})
 
+    def _sampling(self) -> SamplingSettings | None:
+        """Return how this trial is sampled."""
+        own = self.arm.sampling
+        if self._practises():
+            warm = own.temperature if own else None
+            k = self.experiment.learning.attempts
+            return SamplingSettings(kind="sequential", k=k, temperature=warm)
+        return own if own and own.applies(in_stream=self.step is not None) else None
+
+    def _practises(self) -> bool:
+        """Return whether a teacher helps: in streams that learn from the execution judge."""
+        learns = self.step is not None and self.arm.learns and self.arm.learns_from == "execution"
+        return learns and self.experiment.learning.attempts > 1
+
+    def _teacher(self) -> Teacher | None:
+        context = self.context
+        if not self._practises():
+            return None
+        languages = context.pack.languages if context.pack else ()
+        return Teacher(
+            context.judge,
+            context.client,
+            self.task,
+            metric=self.experiment.metric,
+            linker=EntityLinker(context.client, context.endpoint, languages),
+            explain=explainer(context.client, context.schema),
+        )
+
+    def _examples(self, number: int) -> tuple[FewShotExample, ...]:
+        """Return the few-shot examples of an attempt."""
+        if number and self._practises() and Teacher.hints(number):
+            return ()
+        return self._alone(number) or self.recall.examples
+
     def _alone(self, number: int) -> tuple[FewShotExample, ...]:
         """Return the few-shot example that a retry sees alone; none for other attempts."""
-        sampling, shown = self.arm.sampling, self.recall.examples
+        sampling, shown = self._sampling(), self.recall.examples
         retries = sampling is not None and sampling.kind == "retry" and len(shown) > 1
         return shown[number - 1 : number] if retries and number else ()
 
@@ -285,8 +321,8 @@ class Trial:
         if requested is not None:
             # Raised where an attempt repeats itself; not every model accepts one.
             return requested if takes_temperature(asked_as(arm.lm)) else arm.temperature
-        warm = number and arm.sampling and not self._alone(number)
-        own = arm.sampling.temperature if warm and arm.sampling else None
+        sampling = self._sampling()
+        own = sampling.temperature if number and sampling and not self._alone(number) else None
         return arm.temperature if own is None else own
 
     def _sample(self, settings: SamplingSettings, seen: Task) -> Sampled:
@@ -301,6 +337,7 @@ class Trial:
             tokens=self.tokens,
             prefixes=self.context.endpoint.prefixes,
             explain=explainer(self.context.client, self.context.schema),
+            teacher=self._teacher(),
         )
 
     def _judge(self, one: Rollout) -> dict[str, Any]:

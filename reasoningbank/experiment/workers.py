@@ -32,7 +32,7 @@ from reasoningbank.errors import EndpointError, ReasoningBankError, SetupError, 
 from reasoningbank.experiment.config import Experiment
 from reasoningbank.experiment.context import NOTHING, Given, Recall, RunContext, context_at
 from reasoningbank.experiment.executors import Retrier
-from reasoningbank.experiment.manifest import code_version
+from reasoningbank.experiment.manifest import code_version, own_code
 from reasoningbank.experiment.plan import Job, Plan, check_parts
 from reasoningbank.experiment.recall import MemoryParts, Recalls
 from reasoningbank.experiment.records import TrialRecord
@@ -56,6 +56,8 @@ class Needs:
 
     experiment: Experiment
     version: tuple[str, str]
+    #: A hash of each own part, by its import path.
+    own: Mapping[str, str]
     addresses: tuple[str, ...]
     models: tuple[ModelHandle, ...]
 
@@ -66,7 +68,8 @@ class Needs:
         """Return what a run needs."""
         bases = [config.address, *map(address_of, models.values())]
         used = tuple(models.values())
-        return cls(experiment, _version(), tuple(dict.fromkeys(filter(None, bases))), used)
+        addresses = tuple(dict.fromkeys(filter(None, bases)))
+        return cls(experiment, _version(), own_code(experiment), addresses, used)
 
 
 def lacking(needs: Needs) -> list[str]:
@@ -89,6 +92,10 @@ def lacking(needs: Needs) -> list[str]:
             check()
         except (ReasoningBankError, OSError) as error:
             found.append(str(error))
+    here = own_code(needs.experiment) if not found else needs.own
+    found += [
+        f"{one} has other code than the driver's" for one in here if here[one] != needs.own[one]
+    ]
     return list(dict.fromkeys(found))
 
 

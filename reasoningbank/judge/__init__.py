@@ -24,7 +24,7 @@ from reasoningbank.judge.evidence import AnswerSample, Evidence, sample_of
 from reasoningbank.judge.execution import ExecutionJudge, Judgement, Verdict, VerdictStatus
 from reasoningbank.judge.gold import Gold, GoldStore
 from reasoningbank.judge.lm_judge import LMJudge, LMVerdict, OwnJudge
-from reasoningbank.judge.metric import ExecutionMetric, open_metric, to_examples
+from reasoningbank.judge.metric import ExecutionMetric, feedback, open_metric, to_examples
 
 __all__ = [
     "Agreement",
@@ -51,6 +51,7 @@ __all__ = [
     "case_of",
     "compare",
     "compare_files",
+    "feedback",
     "findings_of",
     "open_metric",
     "pairs_with",

@@ -26,6 +26,7 @@ from reasoningbank.errors import BudgetError, UsageError
 from reasoningbank.imports import imported, wrong_type
 from reasoningbank.judge.case import Case, shown_row, with_short_strings
 from reasoningbank.lm import UsageCounter, lm_failure
+from reasoningbank.lm.reply import unparsed
 from reasoningbank.trajectory import Usage
 
 #: Tokens a reply may have.
@@ -151,7 +152,7 @@ def reply_of(
             return dict(predict(**inputs))
         except AdapterParseError as error:
             # A small model leaves fields out; the others are still useful.
-            parts = _FIELD.split(str(error.lm_response))
+            parts = _FIELD.split(unparsed(error))
             return dict(zip(parts[1::2], parts[2::2], strict=False))
         except Exception as error:
             failure = lm_failure(error)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -94,29 +94,46 @@ class ExecutionMetric:
         score = float(getattr(judgement.verdict, self._score))
         if pred_name is None:
             return score
-        return dspy.Prediction(score=score, feedback="\n".join(self._feedback(judgement, query)))
+        said = feedback(judgement, query, self._explain, self._judge.client.config.namespaces)
+        return dspy.Prediction(score=score, feedback="\n".join(said))
 
-    def _feedback(self, judgement: Judgement, query: str) -> Iterator[str]:
-        verdict, evidence = judgement.verdict, judgement.evidence
-        if verdict.strict:
-            yield "Right: the query returns what was asked for."
-            return
-        yield f"{'Wrong' if verdict.counts else 'The task is broken'}: {verdict.reason}."
-        if columns := " ".join(f"?{name}" for name in evidence.gold.variables):
-            yield f"The right answer has the columns {columns}; rows: {verdict.n_gold}."
-        for title, rows, n in (
-            ("Missing", evidence.missing, evidence.n_missing),
-            ("Wrong or too many", evidence.surplus, evidence.n_surplus),
-        ):
-            prefixes = self._judge.client.config.namespaces
-            texts = [shown_row(row, prefixes) for row in rows[:MAX_FEEDBACK_ROWS]]
-            if texts:
-                yield f"{title}, {len(texts)} of {n} rows: {'; '.join(texts)}"
-        shown = evidence.predicted
-        # Nothing is also false, and a row of zero counts.
-        nothing = not shown.n or (shown.n == 1 and set(*shown.rows) <= {None, "0", "false"})
-        if query and verdict.counts:
-            yield from self._explain(query, verdict.status == "judged" and nothing)
+
+def feedback(
+    judgement: Judgement,
+    query: str,
+    explain: Callable[[str, bool], Sequence[str]],
+    prefixes: Mapping[str, str],
+    *,
+    rows: bool = True,
+) -> Iterator[str]:
+    """Yield in lines what is wrong with a judged query.
+
+    Args:
+        judgement: The verdict with its evidence.
+        query: The query.
+        explain: Explains a query; `reasoningbank.schema.explainer` makes one.
+        prefixes: Prefixes of the endpoint.
+        rows: Whether rows that are missing, or too many, are shown.
+    """
+    verdict, evidence = judgement.verdict, judgement.evidence
+    if verdict.strict:
+        yield "Right: the query returns what was asked for."
+        return
+    yield f"{'Wrong' if verdict.counts else 'The task is broken'}: {verdict.reason}."
+    if columns := " ".join(f"?{name}" for name in evidence.gold.variables):
+        yield f"The right answer has the columns {columns}; rows: {verdict.n_gold}."
+    for title, some, n in (
+        ("Missing", evidence.missing, evidence.n_missing),
+        ("Wrong or too many", evidence.surplus, evidence.n_surplus),
+    ):
+        texts = [shown_row(row, prefixes) for row in some[:MAX_FEEDBACK_ROWS]]
+        if texts and rows:
+            yield f"{title}, {len(texts)} of {n} rows: {'; '.join(texts)}"
+    shown = evidence.predicted
+    # Nothing is also false, and a row of zero counts.
+    nothing = not shown.n or (shown.n == 1 and set(*shown.rows) <= {None, "0", "false"})
+    if query and verdict.counts:
+        yield from explain(query, verdict.status == "judged" and nothing)
 
 
 @contextlib.contextmanager

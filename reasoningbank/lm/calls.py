@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import threading
 import time
@@ -149,20 +150,22 @@ def _event(
     messages = entry.get("messages") or inputs.get("messages")
     if not messages:
         messages = [{"role": "user", "content": str(inputs.get("prompt") or "")}]
-    first = outputs[0] if isinstance(outputs, list) and outputs else outputs
-    if isinstance(first, Mapping):
-        first = first.get("text")
+    first, *others = outputs if isinstance(outputs, list) and outputs else [outputs]
     counts = asdict(used)
     event: dict[str, Any] = {
         "role": role,
         "model": str(getattr(lm, "model", "")),
         "messages": list(messages),
-        "response": str(getattr(first, "text", first) or ""),
+        "response": _text_of(first),
         **{name: counts.pop(name) for name in _ALWAYS},
     }
     served = getattr(entry.get("response"), "model", None)
     extra = {
         **counts,
+        "reasoning": _field(first, "reasoning_content") or None,
+        "tool_calls": [_called(one) for one in _field(first, "tool_calls") or ()] or None,
+        # Asked for with ``n``; tokens and dollars are those of all.
+        "other_responses": [_text_of(one) for one in others] or None,
         # A local server names the file; the run's manifest has its hash.
         "served_as": None if event["model"].startswith("local/") else served,
         "from_cache": used.from_cache or None,
@@ -179,6 +182,16 @@ def _entry_of(lm: Any, outputs: Any) -> Mapping[str, Any]:
         if entry.get("outputs") is outputs or entry.get("response") is outputs:
             return dict(entry)
     return {}
+
+
+def _text_of(output: Any) -> str:
+    return str((output if isinstance(output, str) else _field(output, "text")) or "")
+
+
+def _called(call: Any) -> dict[str, Any]:
+    """Return a call of a tool by the provider's interface: an object, or a mapping."""
+    function = _field(call, "function")
+    return {"tool": _field(function, "name"), "arguments": _field(function, "arguments")}
 
 
 def _field(thing: Any, name: str) -> Any:
@@ -210,6 +223,17 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
         cause = cause.__cause__
 
 
+def _retry_after(error: BaseException) -> float:
+    """Return the seconds that a provider asks to wait; 0 if it does not say."""
+    for cause in _causes(error):
+        # DSPy waits as asked, but does not see what LiteLLM was asked.
+        headers = getattr(cause, "litellm_response_headers", None) or {}
+        asked = getattr(cause, "retry_after", None) or headers.get("retry-after") or ""
+        with contextlib.suppress(ValueError):
+            return min(max(0.0, float(asked)), 3600.0)
+    return 0.0
+
+
 def _of_lm_error(error: dspy_errors.LMError, model: str) -> ReasoningBankError:
     lines = str(getattr(error, "message", "") or error).strip().splitlines()
     said = _WRAPPED.sub("", lines[0]).partition(", Received response - ")[0] if lines else ""
@@ -229,10 +253,12 @@ def _of_lm_error(error: dspy_errors.LMError, model: str) -> ReasoningBankError:
         return SetupError(f"the key was refused ({said})", where=model, hint=hint, code="bad-key")
     if isinstance(error, dspy_errors.LMBillingError):
         return SetupError(f"the account is exhausted ({said})", where=model, hint="check billing")
-    if isinstance(error, _WRONG_SETTING):
+    # DSPy takes a 404 with an unknown code for a bad request; repeating it changes nothing.
+    if isinstance(error, _WRONG_SETTING) or getattr(error, "status", None) == 404:
         return SetupError(said, where=model, hint="check the model's name and settings")
     if isinstance(error, dspy_errors.LMRateLimitError):
         what = f"the rate limit outlasted the retries ({said})"
         hint = "run the same command later; finished trials are kept"
-        return ModelError(what, where=model, hint=hint, code="rate-limit")
+        after = _retry_after(error)
+        return ModelError(what, where=model, hint=hint, code="rate-limit", retry_after=after)
     return ModelError(said, where=model, hint="check that the model is up, then run again")

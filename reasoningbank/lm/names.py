@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import functools
 import os
 import re
@@ -97,8 +98,22 @@ def parse_name(text: str) -> ModelName:
         return ModelName(name, "file", Path(rest).expanduser())
     if re.fullmatch(r"[A-Za-z0-9_.-]+/\S+", name):
         return ModelName(name, "hosted")
-    hint = f"name a model like {EXAMPLES}"
-    raise UsageError(f"unknown model {text!r}", hint=hint, code="unknown-model")
+    raise _unknown(name, f"unknown model {text!r}", "unknown-model")
+
+
+def _unknown(name: str, what: str, code: str) -> UsageError:
+    """Return the error of a wrong name: with names near to it, and how names look."""
+    provider, slash, model = name.partition("/")
+    if slash:
+        near = [f"{one}/{model}" for one in difflib.get_close_matches(provider, providers(), 1)]
+    else:
+        near = difflib.get_close_matches(name, CATALOGUE, 1)
+        # LiteLLM lists models of OpenAI and others without their provider.
+        known = next(iter(difflib.get_close_matches(name, _litellm().model_cost, 1, 0.85)), "")
+        if by := _litellm().model_cost.get(known, {}).get("litellm_provider"):
+            near.append(known if "/" in known else f"{by}/{known}")
+    meant = f"did you mean {' or '.join(near)}? " if near else ""
+    return UsageError(what, hint=f"{meant}name a model like {EXAMPLES}", code=code, near=near)
 
 
 def asked_as(name: str) -> str:
@@ -107,12 +122,18 @@ def asked_as(name: str) -> str:
     return f"local/{model.stem}" if model.is_local else name
 
 
+def check_model(name: str) -> None:
+    """Check that a model's name is known, and a hosted one's key set, before anything is opened."""
+    if not parse_name(name).is_local:
+        check_hosted(name)
+
+
 def check_hosted(name: str, *, api_base: str | None = None, api_key_env: str | None = None) -> None:
     """Check that a hosted model's provider is known and its key is set; nothing is sent."""
     provider = name.partition("/")[0]
     if provider not in providers():
         what = f"unknown provider {provider!r} in model {name!r}"
-        raise UsageError(what, hint=f"name a model like {EXAMPLES}", code="unknown-provider")
+        raise _unknown(name, what, "unknown-provider")
     if api_key_env:
         missing = [] if os.environ.get(api_key_env) else [api_key_env]
     elif api_base or provider in _KEYLESS:

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
+from dspy.utils.exceptions import AdapterParseError
+
 from reasoningbank.errors import QueryError
 from reasoningbank.sparql.query import FAILS, complaint_of, parsed_alone
 from reasoningbank.sparql.tokens import (
@@ -22,6 +24,9 @@ from reasoningbank.sparql.tokens import (
 from reasoningbank.sparql.tree import outline
 
 _FENCE = re.compile(r"```[ \t]*([A-Za-z]*)[ \t]*\n(.*?)(?:```|\Z)", re.DOTALL)
+#: What a model thinks before its answer, where the server does not keep it apart; templates may
+#: open it in the prompt, and a length limit may end it.
+_THOUGHT = re.compile(r"\A(?:.*</think>|\s*<think>.*)", re.DOTALL)
 #: DSPy's field markers, which small models misplace.
 _MARKER = re.compile(r"\[\[ ## \w+ ## \]\]")
 #: Words that begin a query; `line` matches if only marks precede them on their line.
@@ -74,11 +79,9 @@ def query_in(text: str | None) -> str | None:
     taken, one in a fence before any other; undeclared prefixes are allowed. Prose after a query is
     cut off. If none parses, the text most like a query is returned.
     """
-    if not text:
-        return None
     found: list[_Candidate] = []
     # Fences open and close in turn; the last one may stay open.
-    for number, part in enumerate(_MARKER.sub("\n", text).split("```")):
+    for number, part in enumerate(_answer_in(text or "").split("```")):
         for parses, sure, query in _candidates(part):
             found.append(_Candidate(parses, number % 2 == 1, sure, len(found), query))
     return max(found).text if found else None
@@ -86,9 +89,22 @@ def query_in(text: str | None) -> str | None:
 
 def json_in(text: str) -> str:
     """Return the JSON in a reply: its last fence with an object or a list, else the whole text."""
-    text = _MARKER.sub("\n", text)
+    text = _answer_in(text)
     blocks = [body for _, body in _FENCE.findall(text) if body.lstrip()[:1] in ("{", "[")]
     return (blocks[-1] if blocks else text).strip()
+
+
+def unparsed(failure: AdapterParseError) -> str:
+    """Return the reply that an adapter could not parse.
+
+    Of a reply without text, DSPy gives a mapping, which holds what the model thought.
+    """
+    said = str(failure.lm_response)
+    return "" if said.startswith(("{'text': None,", "{'text': '',")) else said
+
+
+def _answer_in(text: str) -> str:
+    return _MARKER.sub("\n", _THOUGHT.sub("", text))
 
 
 def _candidates(text: str) -> Iterator[tuple[bool, bool, str]]:

@@ -51,6 +51,11 @@ class EntityMention:
     name: str  #: The resource as a query may write it; several, if the words name each of them
     classes: tuple[str, ...] = ()  #: Its classes, as IRIs
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Each resource that the words name."""
+        return tuple(self.name.split(", "))
+
 
 class EntityLinker:
     """Finds the resources that questions name; thread-safe.

@@ -112,15 +112,18 @@ class Answers:
 
         if self._asking.locked():
             notice("waiting for another question …")
-        with self._asking, self._using(asked, notice) as solver:
-            notice("thinking …")
-            result = solver.ask(asked.question, check)
+        with self._asking:
+            # Who waited may have left, and nothing is opened for them.
             check()
-            number = secrets.token_hex(6)
-            self._given[number] = _unrated(number, asked, solver, result)
-            while len(self._given) > MOST_RATED:
-                self._given.pop(next(iter(self._given)))
-            return {"id": number, **_answer(solver, result)}
+            with self._using(asked, notice) as solver:
+                notice("thinking …")
+                result = solver.ask(asked.question, check)
+                check()
+                number = secrets.token_hex(6)
+                self._given[number] = _unrated(number, asked, solver, result)
+                while len(self._given) > MOST_RATED:
+                    self._given.pop(next(iter(self._given)))
+                return {"id": number, **_answer(solver, result)}
 
     def run(self, asked: Asked) -> dict[str, Any]:
         """Run a query that a person wrote, and return what the page shows of it."""

@@ -12,6 +12,7 @@ from pydantic import BaseModel, Field
 from reasoningbank.corpus import known_packs
 from reasoningbank.errors import UsageError
 from reasoningbank.web.answers import Asked, agents_of
+from reasoningbank.web.guard import valid
 
 
 class ChatRequest(BaseModel):
@@ -47,7 +48,7 @@ def question_of(request: ChatRequest, default: Asked) -> Asked:
     # The default's address is that of its own pack's endpoint.
     url = default.url if pack in ("", default.pack) else ""
     found = {"agent": agent, "pack": pack or default.pack, "url": url, "question": question}
-    return Asked.model_validate({**default.model_dump(), **found})
+    return valid(Asked.model_validate, {**default.model_dump(), **found})
 
 
 def completion(answer: Mapping[str, Any], model: str) -> dict[str, Any]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hmac
 import ipaddress
-from typing import TypeVar
+from collections.abc import Callable
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ValidationError
@@ -101,8 +102,13 @@ async def body_of(request: Request, kind: type[_Body]) -> _Body:
         raw += part
         if len(raw) > MAX_BODY:
             raise UsageError(f"more than {MAX_BODY:,} bytes", hint="send less", code="too-large")
+    return valid(kind.model_validate_json, raw)
+
+
+def valid(parse: Callable[[Any], _Body], data: Any) -> _Body:
+    """Return what pydantic makes of data."""
     try:
-        return kind.model_validate_json(raw)
+        return parse(data)
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 import threading
 from collections import defaultdict
@@ -27,7 +28,7 @@ class RunShelf:
 
     Args:
         folders: Folders of runs, or runs themselves; the first run of a name counts.
-        banks: Bank files.
+        banks: Bank files; the first one of a name counts.
     """
 
     def __init__(self, folders: Sequence[Path], banks: Sequence[Path]) -> None:
@@ -78,7 +79,11 @@ class RunShelf:
         """Return the static report of a run, written anew if the run has changed."""
         folder, out = self.run(name), Path(self._reports.name) / f"{name}.html"
         with self._lock:
-            now = (folder.path, len(folder.trial_names()), len(folder.snapshots()))
+            # Files are replaced and never changed in place, so that their folders change, too.
+            now = (
+                folder.path,
+                *(Path(each).stat().st_mtime_ns for each, *_ in os.walk(folder.path)),
+            )
             if self._written.get(name) != now:
                 write_report(folder, out, back="/runs")
                 self._written[name] = now
@@ -86,7 +91,7 @@ class RunShelf:
 
     def banks(self) -> dict[str, tuple[Path, str]]:
         """Return path and snapshot of each bank: files by name, and ``RUN:ARM.PERMUTATION``."""
-        found = {file.name: (file, "") for file in self._banks}
+        found = {file.name: (file, "") for file in reversed(self._banks)}
         for run, path in self.paths().items():
             places = (path / "memory", path / ARCHIVE)
             seen = tuple(place.stat().st_mtime_ns for place in places if place.exists())

@@ -152,10 +152,7 @@ class Site:
             try:
                 return await handler(request)
             except Exception as error:
-                finding, status = _finding(error), 500
-            if isinstance(error_of := finding.pop("error"), ReasoningBankError):
-                status = 400 if isinstance(error_of, UsageError) else 502
-                status = 404 if finding["code"] in _MISSING else status
+                finding, status = _finding(error), _status(error)
             path = request.url.path
             if path.startswith("/v1/"):
                 return JSONResponse({"error": chat.error_body(finding)}, status)
@@ -323,13 +320,19 @@ class Site:
         return {"name": name, "can_change": is_bank(self._runs.bank(name)[0])}
 
 
-def _finding(error: Exception) -> dict[str, Any]:
+def _finding(error: Exception) -> dict[str, str]:
     """Return an error as code and text; an unexpected one is logged."""
     if isinstance(error, ReasoningBankError):
-        return {"code": error.code, "text": str(error), "error": error}
+        return {"code": error.code, "text": str(error)}
     logger.error("a request failed", exc_info=error)
-    text = f"the server failed ({type(error).__name__}); see its log"
-    return {"code": "bug", "text": text, "error": error}
+    return {"code": "bug", "text": f"the server failed ({type(error).__name__}); see its log"}
+
+
+def _status(error: Exception) -> int:
+    if not isinstance(error, ReasoningBankError):
+        return 500
+    known = 400 if isinstance(error, UsageError) else 502
+    return 404 if error.code in _MISSING else known
 
 
 async def streamed(work: Work) -> Events:
@@ -346,7 +349,7 @@ async def streamed(work: Work) -> Events:
         try:
             work(lambda name, data: put((name, data)), stop)
         except Exception as error:
-            put(("error", {k: v for k, v in _finding(error).items() if k != "error"}))
+            put(("error", _finding(error)))
         finally:
             put(None)
 

@@ -10,9 +10,11 @@ from typing import Any
 import pytest
 from dspy.utils import DummyLM
 from dspy.utils.exceptions import ContextWindowExceededError
+from lm.scripted import chat, said, scripted
 
 from reasoningbank.agents import Attempt, Demonstration, Episode, ToolCall, make_agent
 from reasoningbank.corpus import Task
+from reasoningbank.lm import make_lm
 from reasoningbank.sparql import EndpointConfig, OxigraphServer
 
 TASK = Task("t1", "Which plants are trees?", "", "https://trees.example/sparql/")
@@ -64,6 +66,18 @@ def test_a_handle_and_rows_are_shown_as_in_the_sandbox(episode: Callable[..., Ep
     last = prompts(attempt)[-1]
     assert "Ref('results_0', 'results', 3 items from Trees)" in last
     assert "2 more rows: sparql_slice(" in last
+
+
+def test_a_query_that_the_model_only_thinks_of_is_no_answer(
+    episode: Callable[..., Episode],
+) -> None:
+    end = "[[ ## next_thought ## ]]\nx\n[[ ## next_tool_name ## ]]\nfinish\n"
+    thought = said(None, reasoning_content=f"Perhaps: {QUERY}")
+    with scripted(chat(f"{end}[[ ## next_tool_args ## ]]\n{{}}"), thought) as server:
+        lm = make_lm("openai/x", api_base=server.base)
+        attempt = solve(replace(episode(FINISH), lm=lm))
+    assert attempt.sparql is None
+    assert QUERY in attempt.trajectory.of("lm_call")[-1].data["reasoning"]
 
 
 def test_the_end_of_the_turns_is_a_fallback(episode: Callable[..., Episode]) -> None:

@@ -64,6 +64,41 @@ def test_a_run_without_memory_says_so() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("tasks", "part", "found"),
+    [
+        (["s1"], {}, set()),
+        (["s1", "h2"], {}, {("evaluation", "", "h2")}),
+        (
+            ["s1"],
+            {"demos": [{"question": "?", "sparql": "GOLD"}]},
+            {("gold text", "self", "of h5")},
+        ),
+        (["s1"], {"demos": [{"trajectory": {"a": "GOLD"}}]}, {("gold text", "self", "of h5")}),
+        (["s1"], {"instructions": "Say GOLD"}, {("gold text", "self", "of h5")}),
+        (["s1"], {"instructions": "So: QUESTION"}, {("question text", "self", "of h5")}),
+    ],
+)
+def test_what_was_compiled_holds_nothing_held_out(
+    tmp_path: Path, tasks: list[str], part: dict[str, Any], found: set[tuple[str, ...]]
+) -> None:
+    held = next(one for one in records() if one.key.task == "h5")
+    own = {"instructions": "Write a query.", "demos": [], **part}
+    made = {"version": 1, "arm": "none", "seed": 0, "tasks": tasks, "before": {"self": own}}
+    text = json.dumps({**made, "programs": {"": {"self": own}}})
+    text = text.replace("GOLD", held.gold).replace("QUESTION", held.question)
+    folder = write(tmp_path / "run")
+    path = tmp_path / "run" / "compiled" / "none.0.json"
+    path.parent.mkdir()
+    path.write_text(text, encoding="utf-8")
+    audit = summarise_run(folder).leakage
+    leaks = {(leak.kind, leak.item, leak.detail) for leak in audit.leaks}
+    assert (leaks, audit.programs) == (found, 1)
+    assert {leak.trial for leak in audit.leaks} <= {"compiled/none.0"}
+    path.write_text("{", encoding="utf-8")
+    assert not summarise_run(folder).leakage.proven
+
+
 def test_a_question_that_was_linked_is_known_by_its_own_words(tmp_path: Path) -> None:
     held = next(one for one in records() if one.key.task == "h5").question
     words = held.split()

@@ -75,18 +75,22 @@ def test_a_worker_says_all_that_it_lacks(
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     own = {"name": "own", "agent": "nowhere.parts:Agent"}
     asking = {"name": "asking", "agent": "direct", "lm": "openai/gpt-4o-mini"}
-    experiment = experiment_on(make_pack(1), own, asking)
+    pack = make_pack(1)
     gone = {
         "openai/gpt-4o-mini": ModelHandle("openai/gpt-4o-mini"),
         "near": ModelHandle("local", api_base="http://127.0.0.1:9/v1"),
         "moved": ModelHandle("ollama/x", {"api_base": trees.address}),
     }
-    found = lacking(Needs.of(experiment, trees, gone))
+    needs = Needs.of(experiment_on(pack, asking), trees, gone)
+    found = lacking(replace(needs, experiment=experiment_on(pack, own, asking)))
     assert len(found) == 4
     for part in ("nowhere", "http://127.0.0.1:9/v1", "OPENAI_API_KEY", "ollama/x"):
         assert any(part in one for one in found)
-    there = experiment_on(make_pack(1, "other"))
-    assert lacking(Needs.of(there, trees, {})) == []
+    mine = {"name": "mine", "agent": "reasoningbank.agents.direct:OracleAgent"}
+    there = Needs.of(experiment_on(pack, mine), trees, {})
+    assert lacking(there) == []
+    (changed,) = lacking(replace(there, own=dict.fromkeys(there.own, "another hash")))
+    assert mine["agent"] in changed
 
 
 def test_a_pack_travels_without_its_data() -> None:

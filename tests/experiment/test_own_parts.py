@@ -15,6 +15,7 @@ from reasoningbank.agents import Budget, Episode, Meter, asks_model, make_agent
 from reasoningbank.corpus import Task
 from reasoningbank.errors import UsageError
 from reasoningbank.experiment import Experiment, RunFolder, rejudge_run, run_experiment
+from reasoningbank.experiment.manifest import code_changes
 from reasoningbank.experiment.plan import plan_run
 from reasoningbank.imports import imported
 from reasoningbank.lm import UsageCounter
@@ -73,11 +74,32 @@ def _module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     (tmp_path / "own_parts.py").write_text(MODULE, encoding="utf-8")
     (tmp_path / "broken_parts.py").write_text("import no_such_package\n", encoding="utf-8")
     (tmp_path / "wrong_parts.py").write_text("1 / 0\n", encoding="utf-8")
+    (tmp_path / "ends_parts.py").write_text("raise SystemExit(0)\n", encoding="utf-8")
+    (tmp_path / "needs_parts.py").write_text("import needs\n", encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", list(sys.path))
     yield
-    for name in ("own_parts", "broken_parts", "wrong_parts"):
+    for name in ("own_parts", "broken_parts", "wrong_parts", "kept_parts"):
         sys.modules.pop(name, None)
+
+
+def test_a_changed_module_is_other_code(
+    tmp_path: Path, make_pack: Callable[..., Path], experiment_on: Callable[..., Experiment]
+) -> None:
+    # A package may only name what another module defines.
+    (tmp_path / "kept_parts.py").write_text("from own_parts import Gold", encoding="utf-8")
+    names = ("kept_parts:Gold", "own_parts:Gold")
+    arms = [{"name": name[:4], "agent": name} for name in names]
+    experiment = experiment_on(make_pack(2), *arms, retries={"infrastructure": 0})
+    folder, notices = RunFolder(tmp_path / "run"), list[str]()
+    run_experiment(experiment, folder, limit=1)
+    (tmp_path / "own_parts.py").write_text(f"{MODULE}\n# changed\n", encoding="utf-8")
+    for _ in range(2):
+        run_experiment(experiment, folder, on_notice=notices.append)
+    manifest = folder.manifest or {}
+    assert [change.parts for change in code_changes(manifest)] == [names]
+    assert {*names, "version"} <= set(manifest["code"])
+    assert len([one for one in notices if all(name in one for name in names)]) == 1
 
 
 @pytest.mark.parametrize(
@@ -88,6 +110,8 @@ def _module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         ("own_parts:Writr", "not-importable", "did you mean Writer?"),
         ("broken_parts:Agent", "not-importable", "'no_such_package', which broken_parts imports"),
         ("wrong_parts:Agent", "not-importable", "ZeroDivisionError"),
+        ("ends_parts:Agent", "not-importable", "SystemExit"),
+        ("needs_parts:Agent", "not-importable", "'needs', which needs_parts imports"),
         ("own_parts:NUMBER", "wrong-type", "is not a dspy.Module"),
         ("own_parts:Needy", "unknown-option", "size"),
         ("own_parts:Nameless", "wrong-type", "takes question"),

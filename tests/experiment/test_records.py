@@ -85,6 +85,24 @@ def test_a_trial_with_a_field_missing_is_damaged(
     assert caught.value.code == "not-a-trial"
 
 
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("[]", "it holds no JSON object"),
+        ("null", "it holds no JSON object"),
+        ('{"name": "an app"}', "it has no 'experiment'"),
+        ('{"experiment": "x"}', "its fields are others"),
+    ],
+)
+def test_the_manifest_of_something_else_is_told(tmp_path: Path, content: str, said: str) -> None:
+    (tmp_path / "manifest.json").write_text(content, encoding="utf-8")
+    with pytest.raises(RecordError) as caught:
+        _ = RunFolder(tmp_path).manifest
+    assert caught.value.code == "not-a-manifest"
+    assert said in caught.value.what
+    assert "Error" not in str(caught.value)
+
+
 def test_a_damaged_manifest_is_named(tmp_path: Path) -> None:
     (tmp_path / "manifest.json").write_text("{", encoding="utf-8")
     with pytest.raises(RecordError, match=r"manifest\.json"):

@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
+import dspy
 import pytest
-from lm.scripted import ScriptedServer, chat, scripted
+from lm.scripted import Reply, ScriptedServer, chat, failure, scripted
 
-from reasoningbank.errors import UsageError
+from reasoningbank.errors import SetupError, UsageError
 from reasoningbank.experiment import Experiment, RunFolder, rejudge_run, run_experiment
-from reasoningbank.lm import open_lm
+from reasoningbank.experiment.executors import Retrier
+from reasoningbank.lm import lm_failure, make_lm, open_lm
 from reasoningbank.lm.names import weights_named
 
 Make = Callable[..., Experiment]
@@ -80,6 +84,78 @@ def test_a_judge_elsewhere_does_not_continue_its_judgements(
             rejudge_run(folder, "lm:openai/x")
         assert caught.value.code == "another-judge"
         assert rejudge_run(folder, "lm:openai/x", again=True).judged == 2
+
+
+def test_a_rate_limit_is_waited_out_and_no_failure(
+    tmp_path: Path, make_pack: Callable[..., Path], experiment_on: Make,
+    asked_at: Callable[[ScriptedServer], None], monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    experiment = experiment_on(make_pack(1), ARM, retries={"infrastructure": 1, "backoff_s": 0})
+    # Only the waits of DSPy: six calls outlast its retries.
+    monkeypatch.setattr("dspy.clients.execution.time.sleep", lambda _: None)
+    limited = failure(429, "slow down", retry_after="1")
+    with scripted(*[limited] * 6, QUERY) as server:
+        asked_at(server)
+        folder = run_experiment(experiment, RunFolder(tmp_path / "run"))
+        (trial,) = folder.trials()
+        assert (trial.status, trial.tries, trial.usage.lm_calls) == ("submitted", 2, 1)
+        assert len(server.asked) == 7
+    paused: list[float] = []
+    record = replace(trial, status="error", findings=(rate_limit(limited),))
+    tries = iter([record, trial])
+    again: Any = SimpleNamespace(run=lambda: next(tries))
+    assert Retrier(experiment.retries, paused.append).run(again) is not None
+    assert paused == [1.0]
+
+
+def rate_limit(reply: Reply) -> dict[str, Any]:
+    """Return the finding of a rate limit that outlasts the retries, asked for by LiteLLM."""
+    with scripted(reply) as server, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("OPENAI_API_BASE", server.base)
+        with pytest.raises(dspy.LMError) as caught:
+            make_lm("openai/x", num_retries=0)("q")
+    found = lm_failure(caught.value)
+    assert found is not None
+    assert found.code == "rate-limit"
+    return found.finding.to_json()
+
+
+@pytest.mark.parametrize(
+    ("status", "code"), [(401, "bad-key"), (404, "setup"), (402, "setup"), (403, "bad-key")]
+)
+def test_a_refusal_ends_the_run_at_once(
+    tmp_path: Path, make_pack: Callable[..., Path], experiment_on: Make,
+    asked_at: Callable[[ScriptedServer], None], status: int, code: str,
+) -> None:  # fmt: skip
+    with scripted(failure(status, "no")) as server:
+        asked_at(server)
+        with pytest.raises(SetupError) as caught:
+            run_experiment(experiment_on(make_pack(3), ARM), RunFolder(tmp_path / "run"))
+        assert (caught.value.code, len(server.asked)) == (code, 1)
+        assert caught.value.where.endswith("openai/x")
+    assert "\n" not in str(caught.value)
+
+
+def test_each_arm_may_have_a_model_of_its_own(
+    tmp_path: Path, make_pack: Callable[..., Path], experiment_on: Make,
+    asked_at: Callable[[ScriptedServer], None], monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    names = {"first": "openai/gpt-4.1-mini", "second": "hosted_vllm/own"}
+    arms = [{"name": arm, "agent": "direct", "lm": name} for arm, name in names.items()]
+    with scripted(QUERY) as first, scripted(QUERY) as second:
+        asked_at(first)
+        monkeypatch.setenv("HOSTED_VLLM_API_BASE", second.base)
+        folder = run_experiment(experiment_on(make_pack(2), *arms), RunFolder(tmp_path / "run"))
+        addresses = {"first": first.base, "second": second.base}
+    assert (len(first.asked), len(second.asked)) == (2, 2)
+    for trial in folder.trials():
+        arm = trial.key.arm
+        assert (trial.model["model"], trial.model["api_base"]) == (names[arm], addresses[arm])
+        (call,) = trial.trajectory.of("lm_call")
+        assert call.data["model"] == names[arm]
+        # The price of the one is known, that of the other is not.
+        assert (trial.usage.dollars is None, trial.usage.unpriced) == (arm == "second",) * 2
+    assert set((folder.manifest or {})["hashes"]["models"]) == set(names.values())
 
 
 def test_the_address_is_known_before_anything_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:

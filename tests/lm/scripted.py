@@ -41,7 +41,14 @@ class ScriptedServer:
         return self.replies[min(len(self.asked), len(self.replies)) - 1]
 
 
-def chat(text: str, **usage: Any) -> Reply:
+def said(text: str | None, **more: Any) -> Reply:
+    """Return a completion whose message holds more than its text, such as ``tool_calls``."""
+    reply = chat(text)
+    reply.body["choices"][0]["message"] |= more
+    return reply
+
+
+def chat(text: str | None, **usage: Any) -> Reply:
     """Return a completion as OpenAI's interface gives it."""
     counts = {"prompt_tokens": 11, "completion_tokens": 3, "total_tokens": 14, **usage}
     message = {"role": "assistant", "content": text}

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Mapping
 from itertools import groupby
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import dspy
 import pytest
@@ -17,7 +19,16 @@ from reasoningbank.lm.reply import query_in, repaired
 from reasoningbank.lm.tokens import count_tokens, estimate_tokens
 from reasoningbank.trajectory import Recorder, Usage
 
-from .scripted import chat, failure, scripted
+from .scripted import ScriptedServer, chat, failure, said, scripted
+
+
+class Asking(NamedTuple):
+    outputs: Any
+    event: Mapping[str, Any]
+    usage: Usage
+
+
+Ask = Callable[..., Asking]
 
 
 @pytest.mark.parametrize("name", ["openai/x", "hosted_vllm/x"])
@@ -51,6 +62,89 @@ def test_a_priced_model_costs_dollars(monkeypatch: pytest.MonkeyPatch) -> None:
         assert 0 < counter.usage.dollars < 100
         make_lm("openai/x", api_base=server.base)("q")
     assert counter.usage.dollars is None, "a sum with an unknown part is no price"
+
+
+@pytest.fixture(params=["native", "litellm"])
+def asked(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Ask:
+    """Ask an OpenAI model by DSPy's own client, or by LiteLLM, and return outputs and events."""
+    monkeypatch.setenv("OPENAI_API_KEY", "replayed")
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+
+    def ask(server: ScriptedServer, name: str = "openai/gpt-4.1-mini", **options: Any) -> Asking:
+        recorder = Recorder()
+        address = server.base if request.param == "native" else None
+        if address is None:
+            monkeypatch.setenv("OPENAI_API_BASE", server.base)
+        lm = make_lm(name, api_base=address, temperature=0.7)
+        counter = UsageCounter(recorder)
+        with dspy.context(callbacks=[counter]):
+            outputs = lm("q", **options)
+        (event,) = recorder.trajectory().of("lm_call")
+        return Asking(outputs, event.data, counter.usage)
+
+    return ask
+
+
+def test_what_a_model_thinks_is_recorded_apart_from_its_answer(asked: Ask) -> None:
+    with scripted(said("Paris", reasoning_content="France, so")) as server:
+        data = asked(server).event
+    assert (data["response"], data["reasoning"]) == ("Paris", "France, so")
+    with scripted(chat("Paris")) as server:
+        assert "reasoning" not in asked(server).event
+
+
+def test_calls_of_tools_are_recorded(asked: Ask) -> None:
+    call = {"name": "find", "arguments": '{"x": 1}'}
+    with scripted(said(None, tool_calls=[{"id": "1", "type": "function", "function": call}])) as s:
+        data = asked(s).event
+    (found,) = data["tool_calls"]
+    assert (found["tool"], json.loads(found["arguments"])) == ("find", {"x": 1})
+    assert data["response"] == ""
+
+
+def test_several_answers_are_one_call_with_the_tokens_of_all(asked: Ask) -> None:
+    # A server that knows `n` answers once; of DSPy's own client each answer is a request.
+    both = chat("one")
+    choice = {"finish_reason": "stop", "message": {"role": "assistant", "content": "two"}}
+    both.body["choices"].append({"index": 1, **choice})
+    with scripted() as server:
+        server.next_reply = lambda: (  # type: ignore[method-assign]
+            both if server.asked[-1].body.get("n") else chat(["one", "two"][len(server.asked) - 1])
+        )
+        outputs, data, usage = asked(server, n=2)
+    assert outputs == ["one", "two"]
+    assert (data["response"], data["other_responses"]) == ("one", ["two"])
+    assert usage.lm_calls == 1
+    assert usage.prompt_tokens == 11 * len(server.asked)
+    assert usage.dollars == pytest.approx(9.2e-6 * len(server.asked))
+
+
+@pytest.mark.parametrize("native", [True, False])
+def test_a_model_with_function_calling_is_offered_tools(native: bool) -> None:
+    class Act(dspy.Signature):  # type: ignore[misc]
+        question: str = dspy.InputField()
+        tools: list[dspy.Tool] = dspy.InputField()
+        calls: dspy.ToolCalls = dspy.OutputField()
+
+    def find(x: int) -> int:
+        return x
+
+    call = {"name": "find", "arguments": '{"x": 1}'}
+    with scripted(said(None, tool_calls=[{"id": "1", "type": "function", "function": call}])) as s:
+        lm = make_lm("openai/gpt-4.1-mini" if native else "openai/x", api_base=s.base)
+        assert lm.supports_function_calling == native
+        with dspy.context(lm=lm, adapter=dspy.ChatAdapter(use_native_function_calling=True)):
+            calls = dspy.Predict(Act)(question="?", tools=[dspy.Tool(find)]).calls
+    assert [(one.name, one.args) for one in calls.tool_calls] == [("find", {"x": 1})]
+    assert ("tools" in s.asked[0].body) == native
+
+
+def test_a_model_with_structured_outputs_is_given_a_schema() -> None:
+    with scripted(chat('{"answer": 7}')) as server:
+        lm = make_lm("openai/gpt-4.1-mini", api_base=server.base)
+        with dspy.context(lm=lm, adapter=dspy.JSONAdapter()):
+            assert dspy.Predict("question -> answer: int")(question="?").answer == 7
+    assert server.asked[0].body["response_format"]["type"] == "json_schema"
 
 
 def test_an_answer_from_the_cache_costs_nothing() -> None:
@@ -209,6 +303,20 @@ def test_the_query_is_found(reply: str) -> None:
 )
 def test_no_query_is_none(reply: str | None) -> None:
     assert query_in(reply) is None
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "<think>ASK { ?s ?p ?o }? No, ASK {} is not it.</think>\nI do not know.",
+        "Perhaps ```sparql\nASK {}\n```\n</think>\n\nI do not know.",
+        "<think>\nFirst, ASK {} and then",
+    ],
+)
+def test_what_a_model_only_thinks_is_no_query(reply: str) -> None:
+    assert query_in(reply) is None
+    answered = f"{reply}</think>" if "</think>" not in reply else reply
+    assert query_in(f"{answered}\nASK {{ ?a ?b ?c }}") == "ASK { ?a ?b ?c }"
 
 
 def test_the_last_of_several_queries_counts() -> None:

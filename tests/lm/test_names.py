@@ -15,6 +15,7 @@ from reasoningbank.lm import PlainAdapter, lm_failure, make_lm, open_lm
 from reasoningbank.lm.names import (
     CATALOGUE,
     check_hosted,
+    check_model,
     parse_name,
     sampling_settings,
     secrets_in_environment,
@@ -48,6 +49,23 @@ def test_an_unknown_name_is_answered_with_examples(text: str) -> None:
     with pytest.raises(UsageError) as caught:
         parse_name(text)
     assert "openai/gpt-4o-mini" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "near"),
+    [
+        ("local-smal", "unknown-model", "local-small"),
+        ("gpt-4.1-mini", "unknown-model", "openai/gpt-4.1-mini"),
+        ("claude-sonet-4-5", "unknown-model", "anthropic/claude-sonnet-4-5"),
+        ("opnai/gpt-4.1", "unknown-provider", "openai/gpt-4.1"),
+        ("qwen-9b-local", "unknown-model", ""),
+    ],
+)
+def test_a_wrong_name_is_answered_with_those_near_it(text: str, code: str, near: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        check_model(text)
+    assert (caught.value.code, caught.value.fields["near"]) == (code, [near] if near else [])
+    assert near in caught.value.hint
 
 
 def test_an_unknown_embedded_model_is_answered_with_those_there_are() -> None:
@@ -154,6 +172,7 @@ def test_a_passing_failure_is_retried(name: str, status: int) -> None:
     [
         (failure(401, "bad key", "invalid_api_key"), SetupError, "key"),
         (failure(404, "no such model", "model_not_found"), SetupError, "no such model"),
+        (failure(404, "no such path"), SetupError, "no such path"),
         (failure(429, "slow down", retry_after="0"), ModelError, "rate limit"),
         (failure(500, "boom", retry_after="0"), ModelError, "boom"),
         (Reply(200, b"<html>not json</html>"), ModelError, ""),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import threading
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -12,12 +14,16 @@ from analysis.report.handmade import MANIFEST, record
 from openai import NotFoundError, OpenAI
 
 from reasoningbank.corpus import Pack
+from reasoningbank.errors import BudgetError
 from reasoningbank.experiment import RunFolder
 from reasoningbank.experiment.feedback import read_feedback
 from reasoningbank.experiment.state import StateWriter, hold_run
 from reasoningbank.web import PageSettings
+from reasoningbank.web.answers import Answers, Asked
 
 from .conftest import EMPTY, LM, QUERY, QUESTION, Page, events_of, serving, written
+
+LONG = {"role": "user", "content": "x" * 2_001}
 
 
 def answer_in(events: list[tuple[str, Any]]) -> Any:
@@ -114,6 +120,9 @@ def test_a_verdict_is_kept_with_the_attempt(page: Page) -> None:
         ("/api/memory/bank.sqlite", {"undo": 999}, 400, None),
         ("/v1/chat/completions", {"model": "gpt-4", "messages": [{}]}, 404, "model_not_found"),
         ("/v1/chat/completions", {"messages": []}, 400, "bad-request"),
+        ("/v1/chat/completions", {"messages": [LONG]}, 400, "bad-request"),
+        ("/v1/chat/completions", {"messages": [LONG], "stream": True}, 400, "bad-request"),
+        ("/v1/chat/completions", {"model": "rag/" + "x" * 501, "messages": [{}]}, 400, None),
     ],
 )
 def test_bad_input_gets_one_line(
@@ -236,7 +245,25 @@ def test_a_run_that_goes_on_is_followed(page: Page) -> None:
     assert heard[-1][0] == "end"
 
 
+def test_who_left_while_waiting_opens_nothing(tmp_path: Path) -> None:
+    answers, stop = Answers(tmp_path, lambda _: (tmp_path, ""), ["rag"]), threading.Event()
+    stop.set()
+    with pytest.raises(BudgetError) as caught:
+        # It would be refused once it is opened.
+        answers.ask(Asked(pack="nowhere", question="?"), lambda *_: None, stop)
+    assert caught.value.code == "stopped"
+    answers.close()
+
+
 def test_the_report_follows_the_run(page: Page) -> None:
+    folder = RunFolder(page.folder / "runs" / "judged")
+    folder.write_manifest(MANIFEST)
+    trial, seen = record("first", "t1"), list[str]()
+    for question in ("Which trees?", "Which ferns?"):
+        # As after judging again: as many trials, and one of them another.
+        folder.write(replace(trial, question=question))
+        seen += [httpx.get(f"{page.url}/runs/judged", timeout=60).text for _ in range(2)]
+    assert seen[0] == seen[1] != seen[2]
     report = httpx.get(f"{page.url}/runs/trees", timeout=60)
     assert report.status_code == 200
     assert 'href="/runs"' in report.text

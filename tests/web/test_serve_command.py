@@ -49,6 +49,7 @@ def test_it_prints_its_address_and_ends_with_a_signal(tmp_path: Path) -> None:
         (("--pack", "nowhere"), "nowhere"),
         (("--agent", "oracle"), "oracle"),
         (("--lm", "no model"), "no model"),
+        (("--lm", "opnai/gpt-4.1"), "did you mean openai/gpt-4.1?"),
         (("--url", "ftp://x"), "--url"),
         (("--bank", "missing.sqlite"), "missing.sqlite"),
     ],

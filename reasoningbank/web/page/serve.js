@@ -17,7 +17,7 @@ async function post(address, body, signal) {
   const response = await fetch(address, { ...options, body: JSON.stringify(body) });
   if (response.ok) return response;
   const said = await response.json().catch(() => null);
-  throw new Error(said?.error?.text || (await response.statusText) || "the server did not answer");
+  throw new Error(said?.error?.text || response.statusText || "the server did not answer");
 }
 
 /** Yield the events of a streamed answer: [name, data]. */
@@ -187,6 +187,7 @@ async function ask() {
         showAnswer(place, data, asked);
       }
     }
+    if (!place.hasChildNodes()) throw new Error("the server stopped answering");
   } catch (error) {
     const said = error.name === "AbortError" ? "stopped" : error.message;
     place.append(h("p", { class: "note error", role: "alert" }, said));

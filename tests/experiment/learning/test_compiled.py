@@ -237,7 +237,7 @@ def test_as_many_tokens_as_the_stream_of_another_arm(
     assert "learned.0" in str(caught.value)
     folder = run(experiment)
     steps = [trial for trial in folder.trials() if trial.step is not None]
-    (found,) = folder.compiled()
+    found = folder.program("made", 0) or {}
     used = found["usage"]["prompt_tokens"] + found["usage"]["completion_tokens"]
     assert found["tokens_wanted"] == sum(trial.usage.tokens for trial in steps)
     # Reflection on three examples may follow the last evaluation.
@@ -258,7 +258,7 @@ def test_nothing_of_the_evaluation_is_shown(
         model.asked[-1].body, f"{ADVICE} For example:\n{gold}"
     )
     folder = run(made(arm("GEPA")))
-    (found,) = folder.compiled()
+    found = folder.program("made", 0) or {}
     assert "t003" not in found["tasks"]
     assert [(one["name"], one["code"]) for one in found["filtered_out"]] == [
         ("t003", "gold-query"),
@@ -266,6 +266,20 @@ def test_nothing_of_the_evaluation_is_shown(
     ]
     assert found["programs"][""] == found["before"]
     assert not any("> 7" in said_to(asked.body).replace("than 7", "") for asked in model.asked[-4:])
+
+
+def test_tasks_with_the_same_words_are_one_example(
+    made: Make, run: Run, model: ScriptedServer, pack: Path
+) -> None:
+    file = pack / "examples" / "tasks.ttl"
+    text = file.read_text(encoding="utf-8")
+    text = text.replace("higher than 11 m", "higher than 0 m").replace("?h > 11", "?h > 25")
+    file.write_text(text, encoding="utf-8")
+    folder = run(made(arm(tasks={"ids": ["t000", "t011"]}), tasks={"ids": ["t001"]}))
+    found = folder.program("made", 0) or {}
+    assert found["tasks"] == ["t011"]
+    (part,) = found["programs"][""].values()
+    assert ["> 25" in demo["sparql"] for demo in part["demos"]] == [True]
 
 
 def test_only_training_tasks_are_compiled_on(made: Make, run: Run) -> None:

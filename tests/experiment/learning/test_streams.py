@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from reasoningbank.agents import AGENTS, Attempt, Episode
 from reasoningbank.analysis import learning_curves
+from reasoningbank.corpus import Task
 from reasoningbank.errors import UsageError
 from reasoningbank.experiment import Experiment, RunFolder, TrialKey
 from reasoningbank.experiment.plan import permuted, plan_run
+from reasoningbank.experiment.practice import AGAIN
 from reasoningbank.experiment.records import StepFolder
 from reasoningbank.experiment.streams import Snapshots
+from reasoningbank.trajectory import Trajectory, Usage
 
 from .orchard import STREAM, TEST
 
@@ -40,6 +45,44 @@ def test_what_a_stream_learns_helps_on_held_out_tasks(learning: Make, run: Run) 
     assert first_success.used == "execution"
     curve = learning_curves(folder.trials())
     assert curve["learned"].mean[-1] > curve["none"].mean[-1]
+
+
+class Listener:
+    """Corrects itself once it is told that it was wrong."""
+
+    name, uses_lm, sees_gold = "listener", False, False
+
+    def solve(self, task: Task, episode: Episode) -> Attempt:
+        number = int(re.findall(r"higher than (\d+)", task.query)[0])
+        name = "height" if AGAIN.split("{")[0] in task.query else "size"
+        query = f"SELECT ?plant WHERE {{ ?plant t:{name} ?h . FILTER(?h > {number}) }}"
+        episode.recorder.add("step", {"step": "asked", "question": task.query})
+        return Attempt(query, "", "submitted", Usage(lm_calls=1), episode.recorder.trajectory())
+
+
+def test_a_teacher_helps_in_the_stream_and_nowhere_else(
+    learning: Make, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(AGENTS, "listener", Listener)
+    arms = ({**NONE, "agent": "listener"}, {**LEARNED, "agent": "listener"})
+    practice = {"tasks": {"ids": STREAM}, "attempts": 3}
+    folder = run(learning(*arms, learning=practice))
+    for record in folder.trials():
+        taught = record.key.arm == "learned" and record.step is not None
+        asked = [
+            event.data["question"]
+            for trajectory in (record.trajectory, *map(trajectory_of, record.rollouts))
+            for event in trajectory.of("step")
+        ]
+        assert (record.strict, len(asked)) == ((True, 2) if taught else (False, 1)), record.key
+        # What the teacher says holds no row and no part of the gold.
+        assert not any("t:height" in question or "t:oak" in question for question in asked)
+    steps = StepFolder(folder.path, "learned", 0).taken()
+    assert all(step.success and step.added for step in steps)
+
+
+def trajectory_of(attempt: Mapping[str, Any]) -> Trajectory:
+    return Trajectory.from_json(attempt["trajectory"])
 
 
 def test_each_trial_says_which_bank_it_saw(learning: Make, run: Run) -> None:
