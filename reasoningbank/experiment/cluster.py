@@ -1,21 +1,17 @@
 """Run trials on a Dask cluster; the driver alone writes records.
 
-Workers need the package and the addresses of endpoint and model; the pack travels with the run.
-Each worker process opens its own context once and freezes gold results in a temporary folder: a
-verdict depends only on the answers, so on fixed data it is the same on every worker.
+Streams learn in the driver too: it alone has state, and a killed worker costs trials in flight.
 """
 
 from __future__ import annotations
 
 import contextlib
-import io
+import gzip
 import logging
-import tempfile
+import socket
 import threading
-import time
-import zipfile
-import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import weakref
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import CancelledError
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -26,18 +22,24 @@ from urllib.parse import urlsplit
 import distributed
 
 from reasoningbank.agents import Attempt
-from reasoningbank.corpus import SETS, Pack, load_pack
 from reasoningbank.errors import SetupError, UsageError
 from reasoningbank.experiment.config import Experiment
-from reasoningbank.experiment.context import RunContext, context_at
-from reasoningbank.experiment.executors import RecordWriter, Retrier
-from reasoningbank.experiment.manifest import code_version
+from reasoningbank.experiment.context import Given
 from reasoningbank.experiment.plan import Job, Plan
 from reasoningbank.experiment.records import TrialRecord
 from reasoningbank.experiment.settings import Executor
-from reasoningbank.experiment.trial import Trial
+from reasoningbank.experiment.storage import RunStorage
+from reasoningbank.experiment.workers import (
+    Needs,
+    WorkerSetup,
+    address_of,
+    lack_error,
+    lacking,
+    run_on_worker,
+    same,
+)
 from reasoningbank.findings import Finding
-from reasoningbank.judge import GoldStore
+from reasoningbank.imports import one_line
 from reasoningbank.lm import ModelHandle
 from reasoningbank.sparql import EndpointConfig, is_loopback
 from reasoningbank.trajectory import Trajectory, Usage
@@ -48,42 +50,75 @@ _IGNORE_INTERRUPTS = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN
 CONNECT_S = 20
 
 
-def run_on_dask(
-    jobs: Sequence[Job],
+@contextlib.contextmanager
+def open_cluster(
     experiment: Experiment,
     config: EndpointConfig,
     plan: Plan,
     models: Mapping[str, ModelHandle],
-    writer: RecordWriter,
-) -> None:
-    """Run jobs on a cluster; after an interrupt, those that were handed out still end."""
+    run: Path,
+    on_notice: Callable[[str], None],
+) -> Iterator[Cluster]:
+    """Open a cluster whose workers have all that the trials of a run need."""
     _check_reach(experiment.executor, config, models)
-    name = f"reasoningbank-{time.time_ns()}"
-    with _quiet_logs(), _client(experiment.executor, writer.on_notice) as client:
+    # A run that goes on after a kill replaces what workers keep of it.
+    name = f"reasoningbank {socket.gethostname()}:{run.resolve()}"
+    with _quiet_logs(), _client(experiment.executor, on_notice) as client:
         slots = client.nthreads()
-        workers = len(slots)
-        writer.on_notice(f"{workers} Dask workers, {sum(slots.values())} trials at one time")
-        client.register_plugin(
-            WorkerSetup(experiment, _divided(config, workers), plan, models), name=name
-        )
-        waiting, running = list(reversed(jobs)), dict[Any, Job]()
-        futures = distributed.as_completed(loop=client.loop, raise_errors=False)
-
-        def hand_out() -> None:
-            most = sum(client.nthreads().values()) + 1
-            while waiting and len(running) < most and not writer.stop.event.is_set():
-                job = waiting.pop()
-                writer.started(job)
-                future = client.submit(_trial, name, job, pure=False)
-                running[future] = job
-                futures.add(future)
-
+        on_notice(f"{len(slots)} Dask workers, {sum(slots.values())} trials at one time")
+        # Where there is memory, the driver queries the endpoint too.
+        divided = _divided(config, len(slots) + experiment.uses_memory)
+        _check_workers(client, Needs.of(experiment, config, models))
+        setup = WorkerSetup(experiment, divided, plan, models)
         try:
-            hand_out()
-            for future in futures:
-                job = running.pop(future)
-                writer.ended(job, _record(future, job))
-                hand_out()
+            client.register_plugin(setup, name=name)
+            yield Cluster(client, name, divided, RunStorage(run))
+        finally:
+            # If the cluster is gone, there is nothing to undo.
+            with contextlib.suppress(Exception):
+                if client.status == "running":
+                    client.unregister_worker_plugin(name)
+
+
+class Cluster:
+    """Runs trials on the workers of a Dask cluster. Thread-safe.
+
+    Attributes:
+        endpoint: The endpoint, its rate limit divided among workers and driver.
+    """
+
+    def __init__(
+        self, client: Any, name: str, endpoint: EndpointConfig, storage: RunStorage
+    ) -> None:
+        self.endpoint = endpoint
+        self._client, self._name, self._storage = client, name, storage
+        self._slots = 1
+        self._banks: weakref.WeakValueDictionary[str, Any] = weakref.WeakValueDictionary()
+        self._lock = threading.Lock()
+
+    def slots(self) -> int:
+        """Return how many trials may be handed out: one waits, so that no worker does."""
+        # A client without its scheduler would wait for it.
+        with contextlib.suppress(OSError, CancelledError):
+            if self._client.status != "running":
+                return self._slots
+            self._slots = sum(self._client.nthreads().values()) + 1
+        return self._slots
+
+    def run(self, job: Job, given: Given) -> TrialRecord:
+        """Run a trial on a worker and return its record."""
+        try:
+            bank = self._bank(given.bank) if given.bank else None
+            future = self._client.submit(run_on_worker, self._name, job, given, bank, pure=False)
+            return TrialRecord.from_json(future.result())
+        except distributed.KilledWorker:
+            died = Finding("worker-died", "every worker that ran the trial died")
+            attempt = Attempt(None, "", "error", Usage(), Trajectory(), findings=(died,))
+            started = datetime.now(UTC).isoformat(timespec="milliseconds")
+            facts: dict[str, Any] = {"step": job.step, "memory": given.bank}
+            return TrialRecord.of(
+                job.key, job.task, attempt, None, started=started, model={}, **facts
+            )
         except (OSError, CancelledError) as error:
             raise SetupError(
                 f"the Dask cluster is gone ({type(error).__name__})",
@@ -91,98 +126,32 @@ def run_on_dask(
                 hint="start it again and run the same command: what is on disk is done",
                 code="no-cluster",
             ) from error
-        finally:
-            # The cluster may be gone, and then there is nothing to undo.
-            with contextlib.suppress(Exception):
-                client.cancel(list(running))
-                client.unregister_worker_plugin(name)
 
+    def _bank(self, name: str) -> Any:
+        """Return the future of a snapshot, which Dask brings to each worker that needs it once.
 
-def _record(future: Any, job: Job) -> TrialRecord:
-    try:
-        return TrialRecord.from_json(future.result())
-    except distributed.KilledWorker:
-        died = Finding("worker-died", "every worker that ran the trial died")
-        attempt = Attempt(None, "", "error", Usage(), Trajectory(), findings=(died,))
-        started = datetime.now(UTC).isoformat(timespec="milliseconds")
-        return TrialRecord.of(job.key, job.task, attempt, None, started=started, model={})
-
-
-class WorkerSetup(distributed.WorkerPlugin):  # type: ignore[misc]
-    """What a worker is given, and the context that it opens once."""
-
-    def __init__(
-        self,
-        experiment: Experiment,
-        config: EndpointConfig,
-        plan: Plan,
-        models: Mapping[str, ModelHandle],
-    ) -> None:
-        pack = plan.pack
-        self.experiment, self.version = experiment, _version()
-        self._config = config
-        self._models = models
-        self._files = packed(pack)
-        self._key, self._prefixes = pack.key, dict(pack.prefixes)
-        self._examples = next((s for s in SETS if getattr(pack, s) == pack.examples), None)
-        self._hidden: dict[str, Any] = {
-            "hidden": plan.hidden,
-            "hidden_by_task": plan.hidden_by_task,
-        }
-
-    def setup(self, worker: Any) -> None:
-        """Create what cannot be pickled; refuse a worker with other code than the driver's."""
-        if (mine := _version()) != self.version:
-            raise UsageError(
-                f"a worker runs reasoningbank {mine[0]}, and the driver {self.version[0]}",
-                where=str(worker.name),
-                hint="install the same version everywhere",
-                code="other-code",
-            )
-        self._stack, self._lock = contextlib.ExitStack(), threading.Lock()
-        self._context: RunContext | None = None
-        self.retrier = Retrier(self._make, self.experiment.retries, time.sleep)
-
-    def teardown(self, worker: Any) -> None:
-        """Close the context."""
-        self._stack.close()
-
-    def _make(self, job: Job, worker: int) -> Trial:
+        It is the result of a task, so that it is there again if the worker that holds it dies.
+        """
         with self._lock:
-            self._context = self._context or self._open()
-        return Trial(self._context, self.experiment, job.arm, job.task, job.key, worker)
-
-    def _open(self) -> RunContext:
-        name = self._stack.enter_context(
-            tempfile.TemporaryDirectory(prefix="reasoningbank-", ignore_cleanup_errors=True)
-        )
-        root = Path(name) / self._key
-        with zipfile.ZipFile(io.BytesIO(self._files)) as files:
-            files.extractall(root)
-        pack = load_pack(root)
-        pack = pack.with_set(self._examples) if self._examples else pack
-        pack = replace(pack, prefixes=self._prefixes)
-        golds = GoldStore(Path(name) / "gold", "this run's")
-        spare = int(any(arm.agent == "rlm" for arm in self.experiment.arms))
-        opened = context_at(
-            self._config, pack, golds, models=self._models, spare_sandboxes=spare, **self._hidden
-        )
-        return self._stack.enter_context(opened)
+            future = self._banks.get(name)
+            if future is None:
+                raw = gzip.compress(self._storage.read(f"memory/{name}.jsonl"), mtime=0)
+                future = self._client.submit(same, raw, key=f"reasoningbank-bank-{name}")
+                self._banks[name] = future
+            return future
 
 
-def _version() -> tuple[str, str]:
-    """Return the version of the package and that of the texts that agents read."""
-    code = code_version()
-    return code["version"], code["prompts"]
-
-
-def _trial(plugin: str, job: Job) -> dict[str, Any]:
-    """Run a trial on a worker and return its record as data."""
-    worker = distributed.get_worker()
-    # Workers of a local cluster are numbered; a local model keeps a slot for each.
-    number = worker.name if isinstance(worker.name, int) else zlib.crc32(str(worker.name).encode())
-    data: dict[str, Any] = worker.plugins[plugin].retrier.run(job, number).to_json()
-    return data
+def _check_workers(client: Any, needs: Needs) -> None:
+    """Ask all workers what they lack, and say it in one line."""
+    lacks: dict[str, list[str]] = {}
+    for worker, found in client.run(lacking, needs, on_error="return").items():
+        if isinstance(found, BaseException):
+            found = [f"another reasoningbank or none ({one_line(found)})"]
+        for what in found:
+            lacks.setdefault(what, []).append(worker)
+    if lacks:
+        said = (f"{', '.join(workers)}: {what}" for what, workers in lacks.items())
+        raise lack_error("; ".join(said), lacks)
 
 
 @contextlib.contextmanager
@@ -215,7 +184,9 @@ def _client(executor: Executor, on_notice: Callable[[str], None]) -> Iterator[An
 @contextlib.contextmanager
 def _quiet_logs() -> Iterator[None]:
     """Keep Dask's log of a cluster's end off the terminal: it is reported in one line."""
-    loggers = [logging.getLogger(name) for name in ("distributed", "tornado", "asyncio")]
+    # Dask gives its client's log a level of its own.
+    names = "distributed", "distributed.client", "tornado", "asyncio"
+    loggers = [logging.getLogger(name) for name in names]
     levels = [logger.level for logger in loggers]
     try:
         for logger in loggers:
@@ -234,7 +205,7 @@ def _check_reach(
     url = address if "://" in address else f"tcp://{address}"
     if not address or is_loopback(url) or urlsplit(url).scheme == "inproc":
         return
-    bases = [config.address, *(model.api_base or "" for model in models.values())]
+    bases = [config.address, *map(address_of, models.values())]
     local = [base for base in bases if base and is_loopback(base)]
     if local:
         raise UsageError(
@@ -256,30 +227,3 @@ def _divided(config: EndpointConfig, workers: int) -> EndpointConfig:
         min_interval_s=config.min_interval_s * workers,
         max_connections=max(1, config.max_connections // workers),
     )
-
-
-def packed(pack: Pack) -> bytes:
-    """Return a pack as a zip file from which a worker loads it."""
-    voids = [pack.void, *(other.void for other in pack.federated)]
-    # Agents are shown examples of the pack's own corpus, even if its test set is asked.
-    own = load_pack(pack.root).examples
-    parts = [pack.root / "pack.toml", own, pack.test, pack.schema, pack.hints, *voids]
-    if pack.documents is not None:
-        parts += [*pack.data, pack.documents.initial]
-    files = {
-        file
-        for part in parts
-        if part is not None
-        for file in (part.rglob("*") if part.is_dir() else [part])
-        if file.is_file()
-    }
-    outside = [file for file in sorted(files) if not file.is_relative_to(pack.root)]
-    if outside:
-        what = f"{outside[0]} lies outside the pack, so workers would not get it"
-        hint = "move it into the pack's folder, or run in threads"
-        raise UsageError(what, where=pack.name, hint=hint, code="file-outside-pack")
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
-        for file in sorted(files):
-            archive.write(file, file.relative_to(pack.root))
-    return buffer.getvalue()

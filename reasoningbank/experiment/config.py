@@ -255,9 +255,6 @@ class Experiment(Strict):
         if self.mode == "learn" and not any(arm.learns for arm in self.arms):
             said = "mode = 'learn' needs an arm with memory.source = 'learned'"
             raise invalid("nothing-learns", said)
-        if self.executor.kind == "dask" and (self.mode == "learn" or self.uses_memory):
-            said = "learning, memory, layers, entity linking, sampling and compile run in threads"
-            raise invalid("memory-on-dask", f"{said}; leave executor.kind = 'dask' out")
         for arm in self.arms:
             if objection := _objection(self, arm):
                 raise invalid(objection[0], f"arm {arm.name}: {objection[1]}")

@@ -57,6 +57,18 @@ class Recall:
 NOTHING = Recall()
 
 
+@dataclass(frozen=True)
+class Given:
+    """What a trial needs of other trials of its run, as plain data that travels to a worker."""
+
+    #: Hash of the snapshot of the bank that it sees; empty for none.
+    bank: str = ""
+    #: Tokens of the trial that it matches.
+    tokens: int | None = None
+    #: What an optimizer compiled.
+    program: Mapping[str, Mapping[str, Any]] | None = None
+
+
 @contextlib.contextmanager
 def open_context(
     pack: Pack,

@@ -28,6 +28,8 @@ logger = logging.getLogger(__name__)
 
 #: What ended a trial that is not judged, by its status.
 FAILURES = {"error": "infrastructure errors", "bug": "bugs of the agent or another part"}
+#: Seconds after which more threads are started if there are more workers.
+_LOOK_S = 1.0
 _RERUN = "reasoningbank rerun RUN --status {} --missing"
 #: Called with each trial once its record is on disk.
 Observer = Callable[[TrialRecord], None]
@@ -168,14 +170,17 @@ def write_patiently(
 
 
 def run_chains(
-    chains: Iterable[Iterable[Job]],
+    chains: Sequence[Iterable[Job]],
     work: Callable[[Job, int], TrialRecord | None],
     writer: RecordWriter,
     *,
-    workers: int,
+    workers: Callable[[], int],
     stop: threading.Event,
 ) -> None:
-    """Run chains of jobs in threads; a worker begins a trial once its last one is stored."""
+    """Run chains of jobs in threads; a worker begins a trial once its last one is stored.
+
+    The number of workers may grow.
+    """
     source = iter(chains)
     taking, storing = threading.Lock(), threading.Lock()
     failures: list[BaseException] = []
@@ -200,15 +205,18 @@ def run_chains(
             failures.append(error)
             stop.set()
 
-    threads = [
-        threading.Thread(target=serve, args=(number,), name=f"trial-{number}", daemon=True)
-        for number in range(workers)
-    ]
-    for thread in threads:
-        thread.start()
+    threads: list[threading.Thread] = []
     try:
-        for thread in threads:
-            thread.join()
+        while True:
+            for number in range(len(threads), min(workers(), len(chains))):
+                name = f"trial-{number}"
+                thread = threading.Thread(target=serve, args=(number,), name=name, daemon=True)
+                threads.append(thread)
+                thread.start()
+            alive = [thread for thread in threads if thread.is_alive()]
+            if not alive:
+                break
+            alive[0].join(_LOOK_S)
     except BaseException:
         stop.set()
         raise
@@ -228,22 +236,15 @@ def waits(retries: Retries) -> Iterator[float]:
 
 
 class Retrier:
-    """Runs jobs until they end without an infrastructure error, or retries run out. Thread-safe."""
+    """Runs trials until no infrastructure error ends them, or retries run out. Thread-safe."""
 
-    def __init__(
-        self,
-        make: Callable[[Job, int], Trial],
-        retries: Retries,
-        pause: Callable[[float], bool | None],
-    ) -> None:
-        self._make = make
+    def __init__(self, retries: Retries, pause: Callable[[float], bool | None]) -> None:
         self._retries = retries
         self._pause = pause
         self._down = False
 
-    def run(self, job: Job, worker: int) -> TrialRecord | None:
-        """Return the record of a job's last try; None if the run was stopped during a wait."""
-        trial = self._make(job, worker)
+    def run(self, trial: Trial) -> TrialRecord | None:
+        """Return the record of a trial's last try; None if the run was stopped during a wait."""
         record, tries, wasted = trial.run(), 1, Usage()
         for seconds in () if self._down else waits(self._retries):
             if record.status != "error":

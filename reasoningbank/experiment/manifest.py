@@ -59,7 +59,7 @@ def build_manifest(
         },
         "tasks": [task.id for task in tasks],
         **({"stream": [task.id for task in stream]} if stream else {}),
-        "code": {**code_version(), **_own_code(experiment)},
+        "code": {**code_version(), **own_code(experiment)},
         "versions": {"reasoningbank": __version__, **{name: _version(name) for name in _PACKAGES}},
         "machine": {"python": platform.python_version(), "system": platform.system()},
         "created": now(),
@@ -203,7 +203,7 @@ def code_version() -> dict[str, Any]:
     return {"version": __version__, "commit": commit, "prompts": PROMPT_VERSION}
 
 
-def _own_code(experiment: Experiment) -> dict[str, str]:
+def own_code(experiment: Experiment) -> dict[str, str]:
     """Return a hash of the source of each object that the arms name by import path."""
     names = {
         name

@@ -84,7 +84,12 @@ def plan_run(
 ) -> Plan:
     """Plan an experiment's run."""
     for arm in experiment.arms:
-        _check_arm(experiment, arm)
+        check_parts(arm)
+        try:
+            for seed in seeds_of(experiment, arm) if named_bank(arm) else ():
+                find_bank(arm, seed)
+        except UsageError as error:
+            raise error.at(f"arm {arm.name}") from None
     pack = load_pack(experiment.pack)
     if experiment.language not in (*pack.languages, "en"):
         hint = f"choose {' or '.join(pack.languages)}"
@@ -152,8 +157,8 @@ def _denied(
             yield Finding("no-examples", what, where=f"arm {name}", hint=hint, fields=fields)
 
 
-def _check_arm(experiment: Experiment, arm: Arm) -> None:
-    """Check that an arm's agent, bank and distiller exist."""
+def check_parts(arm: Arm) -> None:
+    """Check that an arm's agent, tools, judge and distiller exist on this machine."""
     agent, where = make_agent(arm.agent, **arm.options), f"arm {arm.name}"
     if arm.compile:
         # Runs that compile nothing need not import it.
@@ -167,11 +172,6 @@ def _check_arm(experiment: Experiment, arm: Arm) -> None:
         own_tool(path, where=where)
     if is_import_path(arm.judge_lm):
         OwnJudge(arm.judge_lm, where)
-    try:
-        for seed in seeds_of(experiment, arm) if named_bank(arm) else ():
-            find_bank(arm, seed)
-    except UsageError as error:
-        raise error.at(where) from None
     for name in ("distiller", "retriever"):
         path = getattr(arm.memory, name, "")
         if is_import_path(path) and not callable(imported(path, f"{where}, memory.{name}")):

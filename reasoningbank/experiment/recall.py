@@ -7,12 +7,14 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from reasoningbank.agents import takes_examples
+from reasoningbank.agents.program import Predictors, give
 from reasoningbank.corpus import Pack, Task, split_tasks
 from reasoningbank.errors import RecordError, ToolError, UsageError
 from reasoningbank.experiment.config import Arm, Experiment, bank_arm
@@ -155,14 +157,19 @@ class Banks:
         self._open: dict[str, MemoryBank] = {}
         self._lock = threading.Lock()
 
-    def bank(self, arm: Arm, seed: int) -> tuple[str, MemoryBank]:
-        """Return the bank of an arm with its snapshot's hash."""
+    def name(self, arm: Arm, seed: int) -> str:
+        """Return the hash of the snapshot of an arm's bank, which is then on disk."""
         root = bank_arm(self._experiment, arm)
         place = (root.name, seed if root.bank_per_seed else None)
         with self._lock:
             if place not in self._names:
                 self._names[place] = self._name(root, seed)
-            name = self._names[place]
+            return self._names[place]
+
+    def bank(self, arm: Arm, seed: int) -> tuple[str, MemoryBank]:
+        """Return the bank of an arm with its snapshot's hash."""
+        name = self.name(arm, seed)
+        with self._lock:
             if name not in self._open:
                 self._open[name] = self._parts.open_bank(self._snapshots.read(name))
             return name, self._open[name]
@@ -216,10 +223,9 @@ class Recalls:
         self,
         context: RunContext,
         plan: Plan,
-        bank: Callable[[Job], tuple[str, MemoryBank]],
         builder: Callable[[Arm], ContextBuilder],
     ) -> None:
-        self._context, self._bank, self._builder = context, bank, builder
+        self._context, self._builder = context, builder
         pack = context.pack
         languages = pack.languages if pack else ()
         self._linker = EntityLinker(context.client, context.endpoint, languages)
@@ -229,15 +235,24 @@ class Recalls:
         self._worked: dict[str, tuple[Turn, ...]] = {}
         self._lock = threading.Lock()
 
-    def recall(self, job: Job) -> Recall:
-        """Return what a trial is given."""
+    def recall(
+        self,
+        job: Job,
+        open_bank: Callable[[], tuple[str, MemoryBank]],
+        program: Predictors | None = None,
+    ) -> Recall:
+        """Return what a trial is given of memory, or of what was compiled."""
+        found = self._recall(job, open_bank)
+        return found if program is None else replace(found, adopt=partial(give, program))
+
+    def _recall(self, job: Job, open_bank: Callable[[], tuple[str, MemoryBank]]) -> Recall:
         arm, memory = job.arm, job.arm.memory
         if not (isinstance(memory, RetrievedMemory) or arm.layers or arm.entity_linking):
             return NOTHING
         name, found, seconds = "", None, 0.0
         tools: Callable[[Recorder], Mapping[str, Callable[..., Any]]] | None = None
         if isinstance(memory, RetrievedMemory):
-            name, bank = self._bank(job)
+            name, bank = open_bank()
             leakage = self.leakage(job.task)
             if memory.in_context:
                 began = time.monotonic()
@@ -348,5 +363,5 @@ def recalled(
     plan = Plan(pack, tuple(corpus), (), context.hidden, ())
     # No record is kept, so the bank needs no name.
     parts = MemoryParts(context)
-    recalls = Recalls(context, plan, lambda _: ("", bank), parts.builder)
-    return recalls.recall(Job(arm, task, TrialKey(arm.name, task.id, 0)))
+    recalls = Recalls(context, plan, parts.builder)
+    return recalls.recall(Job(arm, task, TrialKey(arm.name, task.id, 0)), lambda: ("", bank))

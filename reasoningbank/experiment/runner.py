@@ -10,6 +10,7 @@ from reasoningbank.agents import asks_model
 from reasoningbank.errors import RecordError, UsageError, need_package
 from reasoningbank.experiment.config import Experiment
 from reasoningbank.experiment.context import (
+    Given,
     context_at,
     data_files,
     demonstration_files,
@@ -32,7 +33,7 @@ from reasoningbank.experiment.manifest import (
     replacements,
 )
 from reasoningbank.experiment.plan import Job, Plan, is_done, plan_run
-from reasoningbank.experiment.records import RunFolder, TrialKey
+from reasoningbank.experiment.records import RunFolder, TrialKey, TrialRecord
 from reasoningbank.experiment.settings import LearnedMemory
 from reasoningbank.experiment.state import StateWriter, hold_run, interruptible
 from reasoningbank.experiment.trial import Trial
@@ -155,16 +156,17 @@ def _run_trials(
     missing: bool,
 ) -> None:
     """Open the endpoint and run the trials in waves: those that depend on others come later."""
-    executor = experiment.executor
+    executor, cluster = experiment.executor, None
     config = stack.enter_context(opened_endpoint(plan.pack, experiment.endpoint, plan.services))
     if executor.kind == "dask":
         need_package("distributed", "scale")
-        from reasoningbank.experiment.cluster import run_on_dask
+        from reasoningbank.experiment.cluster import open_cluster
 
-        run_on_dask(todo, experiment, config, plan, models, writer)
-        writer.finish()
-        return
-    sandboxed = any(job.arm.agent == "rlm" for job in todo)
+        cluster = stack.enter_context(
+            open_cluster(experiment, config, plan, models, writer.folder.path, writer.on_notice)
+        )
+        config = cluster.endpoint
+    sandboxed = cluster is None and any(job.arm.agent == "rlm" for job in todo)
     context = stack.enter_context(
         context_at(
             config,
@@ -186,16 +188,19 @@ def _run_trials(
         )
         stack.callback(session.close)
 
-    def make(job: Job, worker: int) -> Trial:
-        if session is not None:
-            return session.trial(job, worker)
-        return Trial(context, experiment, job.arm, job.task, job.key, worker)
+    retrier = Retrier(experiment.retries, writer.stop.event.wait)
 
-    retrier = Retrier(make, experiment.retries, writer.stop.event.wait)
+    def work(job: Job, worker: int) -> TrialRecord | None:
+        if cluster is not None:
+            return cluster.run(job, session.given(job) if session is not None else Given())
+        if session is not None:
+            return retrier.run(session.trial(job, worker))
+        return retrier.run(Trial(context, experiment, job.arm, job.task, job.key, worker))
+
     waves: Iterable[list[Iterable[Job]]] = [[[job] for job in todo]]
     for chains in session.waves() if session is not None else waves:
-        workers = min(executor.workers, len(chains))
-        run_chains(chains, retrier.run, writer, workers=workers, stop=writer.stop.event)
+        workers = cluster.slots if cluster is not None else lambda: executor.workers
+        run_chains(chains, work, writer, workers=workers, stop=writer.stop.event)
     writer.finish()
     if session is not None:
         session.finish()

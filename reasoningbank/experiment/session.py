@@ -15,16 +15,17 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from reasoningbank.agents.program import Predictors, give
+from reasoningbank.agents.program import Predictors
 from reasoningbank.corpus import Task
 from reasoningbank.errors import EndpointError, ModelError, RecordError, UsageError
 from reasoningbank.experiment.compile import Compilation, compiled_for
 from reasoningbank.experiment.config import Arm, Experiment, bank_arm, control_of, seeds_of
-from reasoningbank.experiment.context import Recall, RunContext
+from reasoningbank.experiment.context import Given, RunContext
 from reasoningbank.experiment.executors import RecordWriter, counted, waits
 from reasoningbank.experiment.plan import Job, Plan, named_bank, permuted, read_bank
 from reasoningbank.experiment.recall import Banks, MemoryParts, Recalls
 from reasoningbank.experiment.records import Step, StepFolder, TrialKey, TrialRecord
+from reasoningbank.experiment.settings import RetrievedMemory
 from reasoningbank.experiment.streams import Learner, Snapshots
 from reasoningbank.experiment.trial import Trial, judge_attempts
 from reasoningbank.memory import MemoryBank, Snapshot
@@ -56,7 +57,7 @@ class LearningSession:
         self._context = context
         self._todo = todo
         self._banks = Banks(experiment, self.folder.path, plan, self.parts)
-        self._recalls = Recalls(context, plan, self._bank, self.parts.builder)
+        self._recalls = Recalls(context, plan, self.parts.builder)
         self._streams: dict[tuple[str, int], TaskStream] = {}
         self._waiting: Counter[str] = Counter()
         self._began = False
@@ -74,7 +75,6 @@ class LearningSession:
 
     def trial(self, job: Job, worker: int) -> Trial:
         """Return a trial with what it is given of memory."""
-        matched = bool(job.arm.tokens_from) and job.step is None
         return Trial(
             self._context,
             self.experiment,
@@ -83,9 +83,19 @@ class LearningSession:
             job.key,
             worker,
             step=job.step,
-            remember=partial(self._remember, job),
-            tokens=self._tokens(job) if matched else None,
+            remember=lambda: self._recalls.recall(
+                job, partial(self._bank, job), self._program(job)
+            ),
+            tokens=self._tokens(job),
         )
+
+    def given(self, job: Job) -> Given:
+        """Return what a trial on a worker needs of this run."""
+        name = ""
+        if isinstance(job.arm.memory, RetrievedMemory):
+            own = self._streams[_place(job)].bank[0] if job.teaches else ""
+            name = own or self._banks.name(job.arm, job.key.seed)
+        return Given(name, self._tokens(job), self._program(job))
 
     def close(self) -> None:
         """Close the banks."""
@@ -225,6 +235,8 @@ class LearningSession:
         return False
 
     def _program(self, job: Job) -> Predictors | None:
+        if not job.arm.compile:
+            return None
         return compiled_for(self.folder, *_place(job), job.task.id)
 
     def _limit(self, job: Job) -> int | None:
@@ -238,12 +250,10 @@ class LearningSession:
         known = len(steps) == len(self.plan.stream)
         return trials + sum(step.usage.tokens for step in steps) if known else None
 
-    def _remember(self, job: Job) -> Recall:
-        """Return what a trial is given of memory, or of what was compiled."""
-        recall, program = self._recalls.recall(job), self._program(job) if job.arm.compile else None
-        return recall if program is None else replace(recall, adopt=partial(give, program))
-
     def _tokens(self, job: Job) -> int | None:
+        """Return the tokens of the trial that a trial matches; None for none."""
+        if not job.arm.tokens_from or job.step is not None:
+            return None
         found = self._read(replace(job.key, arm=job.arm.tokens_from))
         return None if found is None or found.failed else found.usage.tokens
 

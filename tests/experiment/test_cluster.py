@@ -9,14 +9,16 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from reasoningbank.corpus import load_pack
 from reasoningbank.errors import UsageError
 from reasoningbank.experiment import Experiment, RunFolder, plan_run, run_experiment
-from reasoningbank.experiment.cluster import WorkerSetup, _check_reach, _divided, packed
+from reasoningbank.experiment.cluster import _check_reach, _divided
 from reasoningbank.experiment.config import Executor
+from reasoningbank.experiment.workers import Needs, WorkerSetup, lacking, packed
 from reasoningbank.lm import ModelHandle
 from reasoningbank.sparql import EndpointConfig
 
@@ -52,10 +54,43 @@ def test_a_worker_with_another_version_is_refused(
 ) -> None:
     experiment = experiment_on(make_pack(1))
     setup = WorkerSetup(experiment, EndpointConfig("https://e/"), plan_run(experiment), {})
-    setup.version = ("0.0.1", "1")
+    setup.needs = replace(setup.needs, version=("0.0.1", "1"))
+    called: list[Any] = []
+    loop = SimpleNamespace(call_later=lambda _, call: called.append(call))
     with pytest.raises(UsageError) as caught:
-        setup.setup(SimpleNamespace(name="w1"))
-    assert (caught.value.code, caught.value.where) == ("other-code", "w1")
+        setup.setup(SimpleNamespace(name="w1", loop=loop, close="close"))
+    assert called == ["close"]
+    assert caught.value.code == "workers-lack"
+    ((what, workers),) = caught.value.fields["lacks"].items()
+    assert "0.0.1" in what
+    assert workers == ["w1"]
+
+
+def test_a_worker_says_all_that_it_lacks(
+    make_pack: Callable[..., Path],
+    experiment_on: Callable[..., Experiment],
+    trees: EndpointConfig,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    own = {"name": "own", "agent": "nowhere.parts:Agent"}
+    asking = {"name": "asking", "agent": "direct", "lm": "openai/gpt-4o-mini"}
+    pack = make_pack(1)
+    gone = {
+        "openai/gpt-4o-mini": ModelHandle("openai/gpt-4o-mini"),
+        "near": ModelHandle("local", api_base="http://127.0.0.1:9/v1"),
+        "moved": ModelHandle("ollama/x", {"api_base": trees.address}),
+    }
+    needs = Needs.of(experiment_on(pack, asking), trees, gone)
+    found = lacking(replace(needs, experiment=experiment_on(pack, own, asking)))
+    assert len(found) == 4
+    for part in ("nowhere", "http://127.0.0.1:9/v1", "OPENAI_API_KEY", "ollama/x"):
+        assert any(part in one for one in found)
+    mine = {"name": "mine", "agent": "reasoningbank.agents.direct:OracleAgent"}
+    there = Needs.of(experiment_on(pack, mine), trees, {})
+    assert lacking(there) == []
+    (changed,) = lacking(replace(there, own=dict.fromkeys(there.own, "another hash")))
+    assert mine["agent"] in changed
 
 
 def test_a_pack_travels_without_its_data() -> None:

@@ -288,15 +288,6 @@ def test_a_manifest_that_lists_every_default_is_read() -> None:
         assert parse_experiment(full.model_dump(mode="json")) == full
 
 
-@pytest.mark.parametrize(
-    "extra", [{"memory": "gold"}, {"layers": ["L0"]}, {"sampling": {}, "temperature": 1.0}]
-)
-def test_memory_does_not_run_on_dask(extra: dict[str, Any]) -> None:
-    with pytest.raises(UsageError) as caught:
-        parsed(arm(**extra), executor="dask")
-    assert caught.value.code == "memory-on-dask"
-
-
 def test_a_word_is_a_source_and_none_is_the_default() -> None:
     plain = parsed(arm())
     assert parsed(arm(memory="none")).fingerprint() == plain.fingerprint()

@@ -38,7 +38,7 @@ def run_all(
     sink: Any, work: Callable[[Job, int], Any], workers: int, stop: threading.Event | None = None
 ) -> None:
     stop = stop or threading.Event()
-    run_chains([[job] for job in JOBS], work, sink, workers=workers, stop=stop)
+    run_chains([[job] for job in JOBS], work, sink, workers=lambda: workers, stop=stop)
 
 
 def test_as_many_trials_run_at_one_time_as_there_are_workers() -> None:

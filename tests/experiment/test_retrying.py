@@ -19,9 +19,6 @@ from reasoningbank.trajectory import Usage
 Make = Callable[..., TrialRecord]
 
 
-JOB: Any = None
-
-
 def settle(
     run: Callable[[], TrialRecord],
     pause: Callable[[float], bool] = lambda _: False,
@@ -29,7 +26,7 @@ def settle(
 ) -> TrialRecord | None:
     """Run a trial with retries."""
     trial: Any = SimpleNamespace(run=run)
-    return Retrier(lambda *_: trial, Retries(**retries), pause).run(JOB, 0)  # type: ignore[arg-type]
+    return Retrier(Retries(**retries), pause).run(trial)
 
 
 def _after(errors: int, record: Make) -> Callable[[], TrialRecord]:
@@ -106,10 +103,9 @@ def test_a_stopped_run_gives_the_trial_up_unrecorded(record: Make) -> None:
 
 
 def test_while_the_infrastructure_is_down_a_trial_is_tried_once(record: Make) -> None:
-    trials = iter([SimpleNamespace(run=_after(n, record)) for n in (9, 9, 0, 1)])
-    make: Any = lambda *_: next(trials)  # noqa: E731
-    retrier = Retrier(make, Retries(infrastructure=2, backoff_s=1), lambda _: False)
-    tries = [settled.tries for _ in range(4) if (settled := retrier.run(JOB, 0))]
+    trials: list[Any] = [SimpleNamespace(run=_after(n, record)) for n in (9, 9, 0, 1)]
+    retrier = Retrier(Retries(infrastructure=2, backoff_s=1), lambda _: False)
+    tries = [settled.tries for trial in trials if (settled := retrier.run(trial))]
     assert tries == [3, 1, 1, 2]
 
 

@@ -103,12 +103,8 @@ def test_a_rate_limit_is_waited_out_and_no_failure(
     paused: list[float] = []
     record = replace(trial, status="error", findings=(rate_limit(limited),))
     tries = iter([record, trial])
-    retrier = Retrier(
-        lambda *_: SimpleNamespace(run=lambda: next(tries)),  # type: ignore[arg-type, return-value]
-        experiment.retries,
-        paused.append,
-    )
-    assert retrier.run(None, 0) is not None  # type: ignore[arg-type]
+    again: Any = SimpleNamespace(run=lambda: next(tries))
+    assert Retrier(experiment.retries, paused.append).run(again) is not None
     assert paused == [1.0]
 
 

@@ -90,6 +90,16 @@ def test_what_an_optimizer_makes_is_what_trials_see(
     assert cost["new_instructions"] == (optimizer in ("GEPA", "MIPROv2"))
 
 
+def test_what_is_compiled_travels_to_workers(made: Make, run: Run, model: ScriptedServer) -> None:
+    folder = run(made(arm(), executor={"kind": "dask", "workers": 1}))
+    found = folder.program("made", 0)
+    assert found is not None
+    assert [trial.strict for trial in folder.trials()] == [True] * 4
+    (part,) = found["programs"][""].values()
+    for asked in model.asked[-len(TEST) :]:
+        assert all(demo["question"] in said_to(asked.body) for demo in part["demos"])
+
+
 @pytest.mark.parametrize("agent", ["react", "rlm"])
 def test_agents_with_turns_are_compiled_too(
     made: Make, run: Run, model: ScriptedServer, agent: str

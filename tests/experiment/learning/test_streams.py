@@ -209,9 +209,3 @@ def test_an_arm_alone_waits_for_those_it_rests_on(learning: Make, run: Run) -> N
     told: list[str] = []
     run(experiment, tasks=["t001", "t000"], on_notice=told.append)
     assert told == []
-
-
-def test_dask_is_refused(learning: Make) -> None:
-    with pytest.raises(UsageError) as caught:
-        learning(executor="dask")
-    assert caught.value.code == "memory-on-dask"
