@@ -100,7 +100,7 @@ def test_an_invalid_setting_is_named_in_one_line(
         (HEAD + 'lm = "local"\n' + ARM, "it belongs in an arm"),
         (HEAD + "[budget]\ntool_cals = 1\n" + ARM, "did you mean tool_calls?"),
         (HEAD + ARM + 'memory = {source = "gold", kind = []}\n', "did you mean kinds?"),
-        (HEAD + "[learning]\nqwertz = 1\n" + ARM, "known are consolidate, tasks"),
+        (HEAD + "[learning]\nqwertz = 1\n" + ARM, "known are attempts, consolidate, tasks"),
     ],
 )
 def test_an_unknown_key_suggests_one_that_its_table_has(
