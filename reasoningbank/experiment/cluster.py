@@ -145,6 +145,9 @@ def _check_workers(client: Any, needs: Needs) -> None:
     """Ask all workers what they lack, and say it in one line."""
     lacks: dict[str, list[str]] = {}
     for worker, found in client.run(lacking, needs, on_error="return").items():
+        if isinstance(found, OSError):
+            # It ended while it was asked; one that joins in its place is asked by its setup.
+            continue
         if isinstance(found, BaseException):
             found = [f"another reasoningbank or none ({one_line(found)})"]
         for what in found:

@@ -20,8 +20,7 @@ You answered before with this query:
 Write the right query."""
 HINT = """
 
-Write a query with the columns {columns}. In the data, these triple patterns lead to the right rows:
-{paths}"""
+Write a query with the columns {columns}. {paths}"""
 PATHS = "In the data, these triple patterns lead to the right rows:"
 _STRING = re.compile(r'"([^"\\]+)"')
 
@@ -64,7 +63,7 @@ class Teacher:
         paths = [path for start in starts for path in self._from(start)]
         if self.hints(number) and paths:
             columns = " ".join(f"?{name}" for name in judgement.evidence.gold.variables)
-            return HINT.format(columns=columns, paths="\n".join(paths))
+            return HINT.format(columns=columns, paths="\n".join([PATHS, *paths]))
         lines = [*feedback(judgement, query, self._explain, prefixes, rows=False)]
         lines += [PATHS, *paths] if paths else []
         return AGAIN.format(query=query or "(none)", feedback="\n".join(lines))

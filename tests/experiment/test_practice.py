@@ -1,0 +1,69 @@
+"""What a teacher says between attempts at a training task, over the UniProt sample."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from pyoxigraph import Literal
+
+from reasoningbank.corpus import Task, load_pack, open_endpoint
+from reasoningbank.experiment.practice import PATHS, Teacher
+from reasoningbank.judge import ExecutionJudge, GoldStore
+from reasoningbank.schema import Schema, explainer
+from reasoningbank.sparql import SPARQLClient, TableResult
+from reasoningbank.sparql.entity_linking import EntityLinker
+
+GOLD = "SELECT ?mass WHERE { uniprotkb:P05067 up:sequence/up:mass ?mass }"
+WRONG = "SELECT ?m WHERE { uniprotkb:P05067 up:sequence ?m }"
+TASK = Task("mass", "What is the mass of P05067?", GOLD, "https://sparql.uniprot.org/sparql/")
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[SPARQLClient]:
+    with open_endpoint(load_pack("uniprot")) as config, SPARQLClient(config) as made:
+        yield made
+
+
+@pytest.fixture
+def teacher_of(client: SPARQLClient, tmp_path: Path) -> Callable[[Task], Teacher]:
+    judge = ExecutionJudge(client, GoldStore(tmp_path, "uniprot"))
+    schema = Schema.of(client.config, load_pack("uniprot").schema)
+    linker = EntityLinker(client, client.config)
+    explain = explainer(client, schema)
+    return lambda task: Teacher(
+        judge, client, task, metric="strict", linker=linker, explain=explain
+    )
+
+
+@pytest.fixture
+def teacher(teacher_of: Callable[[Task], Teacher]) -> Teacher:
+    return teacher_of(TASK)
+
+
+def test_it_judges_by_the_answer(teacher: Teacher) -> None:
+    other = "SELECT ?m WHERE { uniprotkb:P05067 up:sequence ?s . ?s up:mass ?m }"
+    assert [teacher.right(query) for query in (GOLD, other, WRONG, None)] == [1, 1, 0, 0]
+
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_a_note_holds_the_path_and_no_row(
+    teacher: Teacher, client: SPARQLClient, number: int
+) -> None:
+    note = teacher.note(number, WRONG)
+    assert "uniprotkb:P05067 up:sequence/up:mass ?mass" in note
+    assert PATHS in note
+    assert (WRONG in note) == (number == 2)
+    result = client.query(GOLD)
+    assert isinstance(result, TableResult)
+    (mass,) = result.rows()[0]
+    assert isinstance(mass, Literal)
+    assert mass.value not in note
+
+
+def test_what_has_no_path_is_still_answered(teacher_of: Callable[[Task], Teacher]) -> None:
+    task = Task("none", "Is it so?", "ASK { ?s ?p ?o }", TASK.endpoint)
+    note = teacher_of(task).note(1, "SELECT ?x WHERE { ?x up:nothing ?y }")
+    assert PATHS not in note
+    assert "up:nothing" in note
