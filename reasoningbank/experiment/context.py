@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -17,7 +18,7 @@ from reasoningbank.experiment.settings import EndpointSettings
 from reasoningbank.judge import DocumentChanges, ExecutionJudge, GoldStore
 from reasoningbank.lm import ModelHandle
 from reasoningbank.schema import EndpointProfile, Schema
-from reasoningbank.sparql import EndpointConfig, SPARQLClient
+from reasoningbank.sparql import EndpointConfig, EntityLinker, SPARQLClient
 from reasoningbank.trajectory import Recorder
 
 
@@ -36,6 +37,11 @@ class RunContext:
     demonstrations: tuple[Demonstration, ...] = ()
     hidden: frozenset[str] = frozenset()
     hidden_by_task: Mapping[str, frozenset[str]] = field(default_factory=dict)
+
+    @functools.cached_property
+    def linker(self) -> EntityLinker:
+        """Finds the resources that questions name."""
+        return EntityLinker(self.client, self.endpoint, self.pack.languages if self.pack else ())
 
 
 @dataclass(frozen=True)

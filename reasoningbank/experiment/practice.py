@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable, Iterator, Sequence
 
 from reasoningbank.corpus import Task
 from reasoningbank.judge import ExecutionJudge, feedback
 from reasoningbank.schema.paths import paths_to
-from reasoningbank.sparql import SPARQLClient
-from reasoningbank.sparql.entity_linking import EntityLinker
+from reasoningbank.sparql import EntityLinker, SPARQLClient
 from reasoningbank.sparql.terms import string_literal
 
 AGAIN = """
@@ -44,18 +44,20 @@ class Teacher:
         explain: Callable[[str, bool], Sequence[str]],
     ) -> None:
         self._judge, self._client, self._task = judge, client, task
+        # The same query is judged by `right`, and then by `note`.
+        self._examine = functools.lru_cache(judge.examine)
         self._lenient, self._linker, self._explain = metric == "lenient", linker, explain
         self._paths: dict[str, tuple[str, ...]] = {}
 
     def right(self, query: str | None) -> bool:
         """Return whether a query is right."""
-        verdict = self._judge.examine(self._task, query).verdict
+        verdict = self._examine(self._task, query or "").verdict
         return verdict.lenient if self._lenient else verdict.strict
 
     def note(self, number: int, query: str | None) -> str:
         """Return what an attempt after a wrong query sees."""
         query, prefixes = query or "", self._client.config.namespaces
-        judgement = self._judge.examine(self._task, query)
+        judgement = self._examine(self._task, query)
         starts = [one for found in self._linker.mentions(self._task.query) for one in found.names]
         # Words of the question that the query takes for text.
         texts = dict.fromkeys(_STRING.findall(query))

@@ -53,7 +53,7 @@ from reasoningbank.memory.item import Turn
 from reasoningbank.memory.schema_card import SchemaCard
 from reasoningbank.retrieval import Vectors, open_embedder
 from reasoningbank.schema import Schema
-from reasoningbank.sparql import Discovery, EntityLinker, discover
+from reasoningbank.sparql import Discovery, discover
 from reasoningbank.tools import MemoryTools, SPARQLTools
 from reasoningbank.trajectory import Recorder
 
@@ -227,8 +227,7 @@ class Recalls:
     ) -> None:
         self._context, self._builder = context, builder
         pack = context.pack
-        languages = pack.languages if pack else ()
-        self._linker = EntityLinker(context.client, context.endpoint, languages)
+        self._linker = context.linker
         held_out = {task.id: task for task in (*plan.tasks, *split_tasks(plan.corpus).test)}
         self._held_out = tuple(held_out.values())
         self._scope = Scope(pack=pack.key if pack else "", endpoint=context.endpoint.url)

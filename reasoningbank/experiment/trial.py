@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import logging
 import sqlite3
 import traceback
@@ -55,7 +56,6 @@ from reasoningbank.lm import (
 )
 from reasoningbank.refs import RefStore
 from reasoningbank.schema import explainer
-from reasoningbank.sparql.entity_linking import EntityLinker
 from reasoningbank.tools import DEFAULT_TOOLS, EndpointTools, SPARQLTools
 from reasoningbank.tools.adapting import own_tool
 from reasoningbank.trajectory import Event, Recorder, Trajectory, Usage
@@ -275,34 +275,31 @@ class Trial:
     def _sampling(self) -> SamplingSettings | None:
         """Return how this trial is sampled."""
         own = self.arm.sampling
-        if self._practises():
+        if self._teacher is not None:
             warm = own.temperature if own else None
-            k = self.experiment.learning.attempts
-            return SamplingSettings(kind="sequential", k=k, temperature=warm)
+            most = self.experiment.learning.attempts
+            return SamplingSettings(kind="sequential", k=most, temperature=warm)
         return own if own and own.applies(in_stream=self.step is not None) else None
 
-    def _practises(self) -> bool:
-        """Return whether a teacher helps: in streams that learn from the execution judge."""
-        learns = self.step is not None and self.arm.learns and self.arm.learns_from == "execution"
-        return learns and self.experiment.learning.attempts > 1
-
+    @functools.cached_property
     def _teacher(self) -> Teacher | None:
-        context = self.context
-        if not self._practises():
+        """Who helps in streams that learn from the execution judge."""
+        context, learns = self.context, self.step is not None and self.arm.learns
+        believed = self.arm.learns_from == "execution"
+        if not (learns and believed and self.experiment.learning.attempts > 1):
             return None
-        languages = context.pack.languages if context.pack else ()
         return Teacher(
             context.judge,
             context.client,
             self.task,
             metric=self.experiment.metric,
-            linker=EntityLinker(context.client, context.endpoint, languages),
+            linker=context.linker,
             explain=explainer(context.client, context.schema),
         )
 
     def _examples(self, number: int) -> tuple[FewShotExample, ...]:
         """Return the few-shot examples of an attempt."""
-        if number and self._practises() and Teacher.hints(number):
+        if number and self._teacher is not None and self._teacher.hints(number):
             return ()
         return self._alone(number) or self.recall.examples
 
@@ -337,7 +334,7 @@ class Trial:
             tokens=self.tokens,
             prefixes=self.context.endpoint.prefixes,
             explain=explainer(self.context.client, self.context.schema),
-            teacher=self._teacher(),
+            teacher=self._teacher,
         )
 
     def _judge(self, one: Rollout) -> dict[str, Any]:
