@@ -137,7 +137,7 @@ def test_two_arms_are_chosen_and_compared_down_to_a_trial(visit: Visit) -> None:
     assert shown.locator("main tbody tr").count() == 1
     shown.locator("main tbody td a").last.click()
     shown.wait_for_selector(".turns")
-    assert shown.url.endswith("/runs/trees#trial/second/a_task/1")
+    assert shown.url.endswith("/runs/trees#trial/second/a_task/0")
 
 
 def test_an_item_is_found_retired_and_brought_back(visit: Visit, page: Page) -> None:
