@@ -223,7 +223,7 @@ def _pairs(
     if arm is None:
         if against is not None:
             raise UsageError("needs --arm", where="--with", hint="name the first run's arm, too")
-        hint = "name two of its arms (--arm and --with)"
+        hint = "name an arm of each (--arm and --with)"
         if one is two:
             what = "a run cannot be compared with itself"
             raise UsageError(what, where=one.name, hint=hint, code="same-run")
