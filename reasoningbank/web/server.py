@@ -131,8 +131,8 @@ class Site:
         self._answers = Answers(settings.feedback, self._runs.bank, agents)
         # Parts, filters and escaping are those of the static report.
         self._templates = environment()
-        own_pages = PackageLoader("reasoningbank.web", "page")
-        self._templates.loader = ChoiceLoader([own_pages, self._templates.loader])
+        pages = ("reasoningbank.web", "reasoningbank.analysis.report")
+        self._templates.loader = ChoiceLoader([PackageLoader(one, "page") for one in pages])
         self._templates.filters["place"] = trial_place
         self._templates.globals["version"] = __version__
         report = files("reasoningbank.analysis.report").joinpath("page")
