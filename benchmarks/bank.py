@@ -51,7 +51,8 @@ class WordSums:
         for row, text in zip(rows, texts, strict=True):
             words = [zlib.crc32(word.encode()) % len(TABLE) for word in _WORDS.findall(text)]
             row[:] = TABLE[words].sum(axis=0) / max(1, len(words)) ** 0.5 + 2 * TABLE[0]
-        return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+        rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+        return rows
 
     def queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
         return self.passages(texts)
@@ -105,9 +106,9 @@ def _measured(size: int, path: Path, chosen: argparse.Namespace) -> None:
         with MemoryBank(path, embedder) as bank:
             made, spent = items(size), 0.0
             for first in range(0, size, AT_ONCE):
-                some = list(itertools.islice(made, min(AT_ONCE, size - first)))
+                part = list(itertools.islice(made, min(AT_ONCE, size - first)))
                 began = time.process_time()
-                bank.add(some)
+                bank.add(part)
                 spent += time.process_time() - began
         print(
             f"| {size:,} items added, {AT_ONCE:,} at once | {spent:.1f} s | {peak_mb():,.0f} MB |"

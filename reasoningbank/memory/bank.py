@@ -429,7 +429,7 @@ class BankIndex:
             others = words[0]
             if len(others) > most:
                 others = others[np.argpartition(-words[1], most)[:most]]
-            cosines = self._table.candidates(vector, most, others)
+            cosines = self._table.candidates(vector, most, others.tolist())
             ranked = best_first(self._ids, cosines, words, weights)
             items = ((self._store.item(match.id), match) for match in ranked)
             found = ((i, m) for i, m in items if i and (keep is None or keep(i)))
@@ -470,11 +470,12 @@ class BankIndex:
                 np.frombuffer(blob, dtype=STORED) if blob else self._unsaved.get(item_id)
                 for _, item_id, blob in rows
             ]
-            if any(vector is None for vector in vectors):
+            whole = [vector for vector in vectors if vector is not None]
+            if len(whole) < len(rows):
                 return False
             self._keys.update((item_id, key) for key, item_id, _ in rows)
             self._ids.update((key, item_id) for key, item_id, _ in rows)
-            self._table.put([key for key, _, _ in rows], np.stack(vectors))
+            self._table.put([key for key, _, _ in rows], np.stack(whole))
             changed.update(key for key, _, _ in rows)
         self._store.words.forget(changed if self._seen else None)
         self._seen = last
