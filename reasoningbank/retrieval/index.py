@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from reasoningbank.errors import UsageError, need_package
 from reasoningbank.retrieval.embedding import Vectors
+from reasoningbank.retrieval.lexical import Scored
 
 DEFAULT_INDEX = "numpy"
 #: Weight of dense and of lexical scores.
@@ -28,9 +29,6 @@ READ_SHARE = 12
 
 #: So many are ranked at first, and eight times as many each further time.
 FIRST = 128
-
-#: Numbers, and the score of each.
-Scored = tuple[NDArray[np.int64], NDArray[np.float64]]
 
 
 class VectorTable:

@@ -16,12 +16,14 @@ from numpy.typing import NDArray
 K1, B = 1.2, 0.75
 #: Terms of a query that count: a pasted error message may hold hundreds.
 MOST_TERMS = 64
-#: Postings kept in memory, so that a common word is read from the database once.
-MOST_POSTINGS = 8_000_000
+#: Postings kept in memory, 8 bytes each, so that a common word is read from the database once.
+MOST_POSTINGS = 32_000_000
 #: Texts that may change before all is read again.
 MOST_CHANGED = 5_000
 
-Postings = tuple[NDArray[np.int64], NDArray[np.float64]]
+#: Numbers, and the score of each.
+Scored = tuple[NDArray[np.int64], NDArray[np.float64]]
+_Postings = tuple[NDArray[np.int32], NDArray[np.float32]]
 
 _WORD = re.compile(r"[^\W_]+")
 #: `encodedBy` → encoded By; `RDFType` → RDF Type; `P53` and `sha256` stay whole.
@@ -47,7 +49,7 @@ class WordIndex:
         self._database = database
         self._table = table
         #: By term, its texts and how often each has it; and the place in `_changed` they are of.
-        self._postings: dict[str, tuple[Postings, int]] = {}
+        self._postings: dict[str, tuple[_Postings, int]] = {}
         self._kept = 0
         #: By number, the words of a text, -1 if there is none; and its length's part in BM25.
         self._counts: NDArray[np.float64] | None = None
@@ -90,7 +92,7 @@ class WordIndex:
         if keys is None or len(self._changed) > MOST_CHANGED:
             self._postings, self._kept, self._counts, self._changed = {}, 0, None, []
 
-    def scores(self, query: str) -> Postings:
+    def scores(self, query: str) -> Scored:
         """Return the numbers, ascending, of texts that share a word with the query, and scores.
 
         Quotes, operators and punctuation have no meaning in a query; scores are above 0 and at
@@ -99,9 +101,10 @@ class WordIndex:
         self._follow()
         texts = self._texts
         total_weight = 0.0
-        parts: list[Postings] = []
+        parts: list[tuple[NDArray[np.int32], NDArray[np.float64]]] = []
         for term in query_terms(query) if texts else ():
-            keys, times = self._of_term(term)
+            keys, counts = self._of_term(term)
+            times = counts.astype(np.float64)
             shares = times * (1 + K1) / (times + self._lengths[keys])
             weight = math.log(1 + (texts - len(keys) + 0.5) / (len(keys) + 0.5))
             total_weight += weight
@@ -115,7 +118,7 @@ class WordIndex:
         found = np.flatnonzero(sums)
         return found, np.clip(sums[found] / total_weight, 1e-9, 1.0)
 
-    def _of_term(self, term: str) -> Postings:
+    def _of_term(self, term: str) -> _Postings:
         """Return the texts that have a word, and how often each has it."""
         (keys, times), seen = self._postings.get(term) or (self._read_term(term), self._now)
         if seen < self._now:
@@ -125,11 +128,11 @@ class WordIndex:
             more = np.array([one for one in held if one[1]], dtype=np.int64).reshape(-1, 2)
             keys, times = np.append(keys[kept], more[:, 0]), np.append(times[kept], more[:, 1])
             order = np.argsort(keys, kind="stable")
-            keys, times = keys[order], times[order]
+            keys, times = keys[order].astype(np.int32), times[order].astype(np.float32)
         self._postings[term] = (keys, times), self._now
         return keys, times
 
-    def _read_term(self, term: str) -> Postings:
+    def _read_term(self, term: str) -> _Postings:
         # One row of text is read several times as fast as a row for each place.
         sql = f"SELECT group_concat(doc, ' ') FROM {self._table}_places WHERE term = ?"
         (text,) = self._database.execute(sql, (term,)).fetchone()
@@ -138,7 +141,8 @@ class WordIndex:
         self._kept += len(first)
         if self._kept > MOST_POSTINGS:
             self._postings, self._kept = {}, len(first)
-        return places[first], np.diff(first, append=len(places)).astype(np.float64)
+        times = np.diff(first, append=len(places))
+        return places[first].astype(np.int32), times.astype(np.float32)
 
     def _words_of(self, key: int) -> Counter[str]:
         """Return how often a text that has changed has each word."""
