@@ -1,9 +1,10 @@
 """Make the environments of the peers of `experiments/peers.toml`, each with its released package.
 
 `python scripts/peers.py` makes that of sparql-llm under `peers` in the cache
-(``REASONINGBANK_CACHE``, or the user's cache folder); `python scripts/peers.py grasp` makes GRASP's,
-which brings PyTorch. Python 3.12 is needed: ``python3.12`` on the path, or ``--python PATH``. Where
-an environment is already there, nothing happens. The exit status is 1 where one could not be made.
+(``REASONINGBANK_CACHE``, or the user's cache folder); `python scripts/peers.py grasp` makes that of
+GRASP, which brings PyTorch. Python 3.12 is needed: ``python3.12`` on the path, or ``--python
+PATH``. Where an environment is already there, nothing happens. The exit status is 1 where one could
+not be made.
 """
 
 from __future__ import annotations
@@ -50,12 +51,14 @@ def make(peer: str, python: str) -> None:
 def main() -> int:
     """Make those that are missing; say in one line each how it ended."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("peers", nargs="*", choices=[*PEERS, []], help="default: sparql-llm")
+    parser.add_argument("peers", nargs="*", metavar="PEER", help="default: sparql-llm")
     parser.add_argument("--python", default="python3.12", help="a Python 3.12")
     asked = parser.parse_args()
     failed = False
     for peer in asked.peers or ["sparql-llm"]:
         try:
+            if peer not in PEERS:
+                raise NotHad(f"choose {' or '.join(PEERS)}")
             if installed(peer):
                 print(f"{peer} is there: {cache_dir() / 'peers' / peer}")
                 continue

@@ -40,6 +40,7 @@ def prepared(setting: dict[str, Any]) -> tuple[Any, str]:
     Path("examples.ttl").write_text(turtle(setting), encoding="utf-8")
     options = dict(setting["options"])
     words = options.pop("offline_embedder", False)
+    method = options.pop("structured_output", "")
     endpoint = {
         "endpoint_url": setting["endpoint"],
         "label": setting["name"],
@@ -61,8 +62,28 @@ def prepared(setting: dict[str, Any]) -> tuple[Any, str]:
 
     init_vectordb()
     from sparql_llm.agent.graph import graph
+    from sparql_llm.agent.nodes import llm_extraction
+
+    if method:
+        llm_extraction.load_chat_model = by_method(llm_extraction.load_chat_model, method)
 
     return graph, setting["model"]
+
+
+def by_method(load: Any, method: str) -> Any:
+    """Return what loads a model whose structured output is asked for by another method.
+
+    The package asks by a function call, which a small model may not make; its graph fails then.
+    """
+
+    class Model:
+        def __init__(self, configuration: Any) -> None:
+            self.model = load(configuration)
+
+        def with_structured_output(self, schema: Any, **_: Any) -> Any:
+            return self.model.with_structured_output(schema, method=method)
+
+    return Model
 
 
 def answered(graph: Any, model: str, question: str) -> dict[str, Any]:
