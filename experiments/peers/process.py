@@ -12,12 +12,12 @@ import atexit
 import json
 import os
 import select
+import shlex
 import shutil
 import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -57,17 +57,16 @@ class Peer:
         peer: Name of the peer: `scripts/peers.py` makes its environment, and `PEER_peer.py`
             beside this file is what runs in it.
         per_template: Training examples of each template that it is given.
-        command: What to start instead, with its arguments.
+        command: What to start instead, with its arguments; paths are absolute, since it runs in a
+            folder of its own.
         **options: Given to the peer.
     """
 
     uses_lm, sees_gold = True, False
 
-    def __init__(
-        self, peer: str, per_template: int = 1, command: Sequence[str] = (), **options: Any
-    ) -> None:
+    def __init__(self, peer: str, per_template: int = 1, command: str = "", **options: Any) -> None:
         self.name, self._per_template, self._options = peer, per_template, options
-        self._command = tuple(command) or _installed(peer)
+        self._command = tuple(shlex.split(command)) or _installed(peer)
 
     def solve(self, task: Task, episode: Episode) -> Attempt:
         """Answer with the peer's query, and with what it says that it used."""

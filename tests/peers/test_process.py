@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -18,7 +19,7 @@ from reasoningbank.errors import SetupError
 from reasoningbank.experiment.plan import hidden_tasks
 from reasoningbank.lm.models import make_lm
 
-STAND_IN = (sys.executable, "-I", str(Path(__file__).parent / "stand_in_peer.py"))
+STAND_IN = shlex.join([sys.executable, "-I", str(Path(__file__).parent / "stand_in_peer.py")])
 
 
 @pytest.fixture(autouse=True)
