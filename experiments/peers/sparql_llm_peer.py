@@ -113,7 +113,9 @@ def answered(graph: Any, model: str, question: str) -> dict[str, Any]:
         found = state.get("structured_output") or {}
         text = "\n".join(str(one.content) for one in state["messages"] if one.type == "ai")
         blocks = re.findall(r"```sparql(.*?)```", text, re.DOTALL)
-        said["sparql"] = found.get("sparql_query") or (blocks[-1].strip() if blocks else None)
+        # A reply without a block is searched for a query, as those of our agents are.
+        said["sparql"] = found.get("sparql_query") or (blocks[-1].strip() if blocks else text)
+        said["reply"] = text[:4000]
         said["validated"] = bool(found)
         said["steps"] = [step.label for step in state.get("steps", [])]
     used = counter.usage_metadata.values()
