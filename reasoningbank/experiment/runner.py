@@ -46,8 +46,6 @@ logger = logging.getLogger(__name__)
 
 #: Slots of a local model's server: more would divide two cores and a context's memory.
 LOCAL_SLOTS = 4
-#: Sandboxes kept warm, at about 150 MB each.
-SPARE_SANDBOXES = 8
 
 
 def run_experiment(
@@ -173,7 +171,7 @@ def _run_trials(
             plan.pack,
             GoldStore(writer.folder.path / "gold", store_hash(plan.pack, experiment.endpoint)),
             models=models,
-            spare_sandboxes=min(executor.workers, SPARE_SANDBOXES, len(todo)) * sandboxed,
+            spare_sandboxes=min(executor.workers, executor.warm_sandboxes, len(todo)) * sandboxed,
             hidden=plan.hidden,
             hidden_by_task=plan.hidden_by_task,
         )

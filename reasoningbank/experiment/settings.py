@@ -125,11 +125,14 @@ class Executor(Strict):
             has its own number.
         scheduler: Address of a running Dask scheduler, e.g. ``tcp://10.0.0.1:8786``; empty for a
             cluster of processes on this machine.
+        warm_sandboxes: Most sandboxes of `rlm` kept started for the next trials, besides one for
+            each trial that runs; about 150 MB each. A Dask worker keeps at most one.
     """
 
     kind: Literal["threads", "dask"] = "threads"
     workers: int = Field(default=1, ge=1, le=1024)
     scheduler: str = ""
+    warm_sandboxes: int = Field(default=8, ge=0, le=1024)
 
     @model_validator(mode="after")
     def _check_scheduler(self) -> Executor:

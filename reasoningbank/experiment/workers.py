@@ -221,7 +221,8 @@ class WorkerSetup(distributed.WorkerPlugin):  # type: ignore[misc]
         pack = pack.with_set(self._examples) if self._examples else pack
         pack = replace(pack, prefixes=self._prefixes)
         golds = GoldStore(Path(name) / "gold", "this run's")
-        spare = int(any(arm.agent == "rlm" for arm in self.experiment.arms))
+        sandboxed = any(arm.agent == "rlm" for arm in self.experiment.arms)
+        spare = min(1, self.experiment.executor.warm_sandboxes) * sandboxed
         config = _cached_here(self._config)
         opened = context_at(
             config, pack, golds, models=self._models, spare_sandboxes=spare, **self._hidden

@@ -75,6 +75,8 @@ def test_every_shipped_experiment_is_valid(path: Path) -> None:
         (HEAD + "repeats = 2\nseeds = [1]\n" + ARM, "seeds-and-repeats", ""),
         (HEAD + 'executor = "ray"\n' + ARM, "literal-error", "executor.kind"),
         (HEAD + "executor = {workers = 0}\n" + ARM, "greater-than-equal", "executor.workers"),
+        (HEAD + "executor = {warm_sandboxes = -1}\n" + ARM, "greater-than-equal",
+         "executor.warm_sandboxes"),
         (HEAD + 'executor = {scheduler = "tcp://x:1"}\n' + ARM, "scheduler-without-dask",
          "executor"),
         (HEAD + "[retries]\nbackoff_s = -1\n" + ARM, "greater-than-equal", "retries.backoff_s"),
