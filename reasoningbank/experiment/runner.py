@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from reasoningbank.agents import asks_model
 from reasoningbank.errors import RecordError, UsageError, need_package
@@ -107,8 +108,12 @@ def run_experiment(
         ]
         observers = (*observers, replacements(folder, again))
         with interruptible(on_notice) as stop, contextlib.ExitStack() as stack:
+            limits = experiment.executor.limits
             models = {
-                name: stack.enter_context(open_lm(name, workers=min(workers, LOCAL_SLOTS)))
+                name: replace(
+                    stack.enter_context(open_lm(name, workers=min(workers, LOCAL_SLOTS))),
+                    limit=limits.get(name),
+                )
                 for name in _models(todo)
             }
             manifest = build_manifest(
@@ -163,7 +168,6 @@ def _run_trials(
         cluster = stack.enter_context(
             open_cluster(experiment, config, plan, models, writer.folder.path, writer.on_notice)
         )
-        config = cluster.endpoint
     sandboxed = cluster is None and any(job.arm.agent == "rlm" for job in todo)
     context = stack.enter_context(
         context_at(
