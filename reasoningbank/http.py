@@ -335,7 +335,6 @@ class Gate:
             self._next += interval_s * self.sharers
 
 
-#: They outlast clients, since limits do.
 _gates: dict[str, Gate] = {}
 _gates_lock = threading.Lock()
 

@@ -108,11 +108,10 @@ def run_experiment(
         ]
         observers = (*observers, replacements(folder, again))
         with interruptible(on_notice) as stop, contextlib.ExitStack() as stack:
-            limits = experiment.executor.limits
             models = {
                 name: replace(
                     stack.enter_context(open_lm(name, workers=min(workers, LOCAL_SLOTS))),
-                    limit=limits.get(name),
+                    limit=experiment.executor.limits.get(name),
                 )
                 for name in _models(todo)
             }

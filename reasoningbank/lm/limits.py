@@ -15,15 +15,9 @@ _open: dict[str, tuple[Any, float]] = {}
 
 
 class RateLimit(BaseModel):
-    """What a provider allows for a model.
-
-    Attributes:
-        requests: Requests a minute; None for no limit.
-        tokens: Tokens a minute, of prompts and answers; None for no limit.
-    """
+    """What a provider allows a minute for a model: requests; tokens of prompts and answers."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
-
     requests: float | None = Field(default=None, gt=0)
     tokens: float | None = Field(default=None, gt=0)
 
@@ -41,9 +35,8 @@ def model_gate(model: str) -> Gate:
 class Pacing(BaseCallback):  # type: ignore[misc]
     """Spaces a model's calls, so that no minute exceeds its limit; for ``dspy.LM(callbacks=…)``.
 
-    LiteLLM's router has limits too, but fails a call beyond them, and DSPy does not call it. A
-    call is expected to use what its answer may have at most, and is corrected once it is known.
-    Copies of it share the model's gate.
+    LiteLLM's router fails a call beyond its limits, and DSPy does not use it. A call is expected to
+    use what its answer may have at most, and is corrected once it is known.
     """
 
     def __init__(self, model: str, limit: RateLimit) -> None:
