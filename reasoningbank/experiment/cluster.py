@@ -86,7 +86,7 @@ class Cluster:
     """Runs trials on the workers of a Dask cluster. Thread-safe.
 
     `share` tells this process among how many the rate limits are divided: the workers, and the
-    driver if it sends requests too. Each worker is told with its trials.
+    driver if it sends requests too. Each worker learns it with its trials.
     """
 
     def __init__(

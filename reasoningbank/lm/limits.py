@@ -1,4 +1,4 @@
-"""A provider's rate limit: calls of a model wait for their turn, whoever makes them."""
+"""A provider's rate limit: calls of a model wait for their turn."""
 
 from __future__ import annotations
 
