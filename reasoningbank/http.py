@@ -8,6 +8,7 @@ and waits as long as its Retry-After says.
 from __future__ import annotations
 
 import http.client
+import math
 import random
 import re
 import socket
@@ -16,7 +17,6 @@ import threading
 import time
 import urllib.error
 import urllib.request
-import weakref
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -285,37 +285,61 @@ class _Https(_Recording, urllib.request.HTTPSHandler):
 
 
 class Gate:
-    """Limits simultaneous requests to one address and spaces their starts."""
+    """Limits simultaneous requests to one address and spaces their starts.
 
-    def __init__(self, connections: int) -> None:
-        self._slots = threading.BoundedSemaphore(connections)
+    Attributes:
+        sharers: Processes that send there; each keeps to its part of the limits.
+    """
+
+    def __init__(self) -> None:
+        self.sharers = 1
+        self._changed = threading.Condition()
+        self._running = 0
         self._lock = threading.Lock()
         self._next = 0.0
 
     @contextmanager
-    def slot(self, interval_s: float, wait_s: float) -> Iterator[None]:
+    def slot(self, connections: int, interval_s: float, wait_s: float) -> Iterator[None]:
         """Hold a place while a request runs, which starts `interval_s` after the last one did."""
         end = time.monotonic() + wait_s
-        if not self._slots.acquire(timeout=max(0.0, wait_s)):
-            raise TimeoutError
+
+        def free() -> bool:
+            return self._running < max(1, connections // self.sharers)
+
+        with self._changed:
+            if not self._changed.wait_for(free, timeout=max(0.0, wait_s)):
+                raise TimeoutError
+            self._running += 1
         try:
-            with self._lock:
-                now = time.monotonic()
-                start = max(now, self._next)
-                if start > max(now, end):
-                    raise TimeoutError
-                self._next = start + interval_s
-            time.sleep(start - now)
+            self.start(interval_s, end)
             yield
         finally:
-            self._slots.release()
+            with self._changed:
+                self._running -= 1
+                # Of those that wait, some may have a lower limit than others.
+                self._changed.notify_all()
+
+    def start(self, interval_s: float, end: float = math.inf) -> None:
+        """Wait for a turn, which keeps the next start `interval_s` away; not beyond `end`."""
+        with self._lock:
+            now = time.monotonic()
+            start = max(now, self._next)
+            if start > max(now, end):
+                raise TimeoutError
+            self._next = start + interval_s * self.sharers
+        time.sleep(start - now)
+
+    def correct(self, interval_s: float) -> None:
+        """Move the next start by the interval that a request took more, or less, than expected."""
+        with self._lock:
+            self._next += interval_s * self.sharers
 
 
-_gates: weakref.WeakValueDictionary[tuple[str, int], Gate] = weakref.WeakValueDictionary()
+_gates: dict[str, Gate] = {}
 _gates_lock = threading.Lock()
 
 
-def gate_for(address: str, connections: int) -> Gate:
+def gate_for(address: str) -> Gate:
     """Return the gate that all clients of this process share for an address."""
     with _gates_lock:
-        return _gates.setdefault((address, connections), Gate(connections))
+        return _gates.setdefault(address, Gate())

@@ -13,8 +13,8 @@ import threading
 import weakref
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import CancelledError
-from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -37,6 +37,7 @@ from reasoningbank.experiment.workers import (
     lacking,
     run_on_worker,
     same,
+    share_limits,
 )
 from reasoningbank.findings import Finding
 from reasoningbank.imports import one_line
@@ -66,14 +67,15 @@ def open_cluster(
     with _quiet_logs(), _client(experiment.executor, on_notice) as client:
         slots = client.nthreads()
         on_notice(f"{len(slots)} Dask workers, {sum(slots.values())} trials at one time")
-        # Where there is memory, the driver queries the endpoint too.
-        divided = _divided(config, len(slots) + experiment.uses_memory)
         _check_workers(client, Needs.of(experiment, config, models))
-        setup = WorkerSetup(experiment, divided, plan, models)
+        share = partial(share_limits, config, models)
+        setup = WorkerSetup(experiment, config, plan, models)
         try:
             client.register_plugin(setup, name=name)
-            yield Cluster(client, name, divided, RunStorage(run))
+            # Where there is memory, the driver queries the endpoint too.
+            yield Cluster(client, name, RunStorage(run), share, driver=experiment.uses_memory)
         finally:
+            share(1)
             # If the cluster is gone, there is nothing to undo.
             with contextlib.suppress(Exception):
                 if client.status == "running":
@@ -83,16 +85,22 @@ def open_cluster(
 class Cluster:
     """Runs trials on the workers of a Dask cluster. Thread-safe.
 
-    Attributes:
-        endpoint: The endpoint, its rate limit divided among workers and driver.
+    `share` tells this process among how many the rate limits are divided: the workers, and the
+    driver if it sends requests too. Each worker learns it with its trials.
     """
 
     def __init__(
-        self, client: Any, name: str, endpoint: EndpointConfig, storage: RunStorage
+        self,
+        client: Any,
+        name: str,
+        storage: RunStorage,
+        share: Callable[[int], None],
+        *,
+        driver: bool,
     ) -> None:
-        self.endpoint = endpoint
         self._client, self._name, self._storage = client, name, storage
-        self._slots = 1
+        self._share, self._driver = share, driver
+        self._slots = self._sharers = 1
         self._banks: weakref.WeakValueDictionary[str, Any] = weakref.WeakValueDictionary()
         self._lock = threading.Lock()
 
@@ -102,14 +110,17 @@ class Cluster:
         with contextlib.suppress(OSError, CancelledError):
             if self._client.status != "running":
                 return self._slots
-            self._slots = sum(self._client.nthreads().values()) + 1
+            workers = self._client.nthreads()
+            self._slots, self._sharers = sum(workers.values()) + 1, len(workers) + self._driver
+            self._share(self._sharers)
         return self._slots
 
     def run(self, job: Job, given: Given) -> TrialRecord:
         """Run a trial on a worker and return its record."""
         try:
             bank = self._bank(given.bank) if given.bank else None
-            future = self._client.submit(run_on_worker, self._name, job, given, bank, pure=False)
+            parts = self._name, job, given, bank, self._sharers
+            future = self._client.submit(run_on_worker, *parts, pure=False)
             return TrialRecord.from_json(future.result())
         except distributed.KilledWorker:
             died = Finding("worker-died", "every worker that ran the trial died")
@@ -218,15 +229,3 @@ def _check_reach(
             code="unreachable-from-workers",
             address=local[0],
         )
-
-
-def _divided(config: EndpointConfig, workers: int) -> EndpointConfig:
-    """Return the endpoint with its rate limit divided among the workers."""
-    if is_loopback(config.address):
-        return config
-    return replace(
-        config,
-        federated=tuple(_divided(other, workers) for other in config.federated),
-        min_interval_s=config.min_interval_s * workers,
-        max_connections=max(1, config.max_connections // workers),
-    )

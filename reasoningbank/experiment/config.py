@@ -255,6 +255,8 @@ class Experiment(Strict):
         if self.mode == "learn" and not any(arm.learns for arm in self.arms):
             said = "mode = 'learn' needs an arm with memory.source = 'learned'"
             raise invalid("nothing-learns", said)
+        if unused := sorted(set(self.executor.limits) - set().union(*map(_models_of, self.arms))):
+            raise invalid("unused-limit", f"limits name {unused[0]!r}, which no arm uses")
         for arm in self.arms:
             if objection := _objection(self, arm):
                 raise invalid(objection[0], f"arm {arm.name}: {objection[1]}")
@@ -288,6 +290,12 @@ class Experiment(Strict):
             mode="json", exclude_defaults=True, exclude={"executor", "retries", "title"}
         )
         return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def _models_of(arm: Arm) -> set[str]:
+    distiller = getattr(arm.memory, "distiller", "")
+    reflection = arm.compile.reflection_lm if arm.compile else ""
+    return {arm.lm, arm.fast_lm, arm.judge_lm, distiller, reflection}
 
 
 def seeds_of(experiment: Experiment, arm: Arm) -> tuple[int, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from reasoningbank.agents import asks_model
 from reasoningbank.errors import RecordError, UsageError, need_package
@@ -46,8 +47,6 @@ logger = logging.getLogger(__name__)
 
 #: Slots of a local model's server: more would divide two cores and a context's memory.
 LOCAL_SLOTS = 4
-#: Sandboxes kept warm, at about 150 MB each.
-SPARE_SANDBOXES = 8
 
 
 def run_experiment(
@@ -110,7 +109,10 @@ def run_experiment(
         observers = (*observers, replacements(folder, again))
         with interruptible(on_notice) as stop, contextlib.ExitStack() as stack:
             models = {
-                name: stack.enter_context(open_lm(name, workers=min(workers, LOCAL_SLOTS)))
+                name: replace(
+                    stack.enter_context(open_lm(name, workers=min(workers, LOCAL_SLOTS))),
+                    limit=experiment.executor.limits.get(name),
+                )
                 for name in _models(todo)
             }
             manifest = build_manifest(
@@ -165,7 +167,6 @@ def _run_trials(
         cluster = stack.enter_context(
             open_cluster(experiment, config, plan, models, writer.folder.path, writer.on_notice)
         )
-        config = cluster.endpoint
     sandboxed = cluster is None and any(job.arm.agent == "rlm" for job in todo)
     context = stack.enter_context(
         context_at(
@@ -173,7 +174,7 @@ def _run_trials(
             plan.pack,
             GoldStore(writer.folder.path / "gold", store_hash(plan.pack, experiment.endpoint)),
             models=models,
-            spare_sandboxes=min(executor.workers, SPARE_SANDBOXES, len(todo)) * sandboxed,
+            spare_sandboxes=min(executor.workers, executor.warm_sandboxes, len(todo)) * sandboxed,
             hidden=plan.hidden,
             hidden_by_task=plan.hidden_by_task,
         )

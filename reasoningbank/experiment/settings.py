@@ -18,6 +18,7 @@ from pydantic_core import PydanticCustomError
 
 from reasoningbank.corpus import Complexity, QueryForm
 from reasoningbank.imports import is_import_path
+from reasoningbank.lm import RateLimit
 
 #: Old spelling of keys, and of values of `memory.source`, with the present one. Files and
 #: manifests may use either.
@@ -125,11 +126,17 @@ class Executor(Strict):
             has its own number.
         scheduler: Address of a running Dask scheduler, e.g. ``tcp://10.0.0.1:8786``; empty for a
             cluster of processes on this machine.
+        warm_sandboxes: Most sandboxes of `rlm` kept started for the next trials, besides one for
+            each trial that runs; about 150 MB each. A Dask worker keeps at most one.
+        limits: What providers allow, by a model's name: `requests` and `tokens` a minute. All
+            trials, and all workers of a cluster, share it.
     """
 
     kind: Literal["threads", "dask"] = "threads"
     workers: int = Field(default=1, ge=1, le=1024)
     scheduler: str = ""
+    warm_sandboxes: int = Field(default=8, ge=0, le=1024)
+    limits: dict[str, RateLimit] = Field(default_factory=dict)
 
     @model_validator(mode="after")
     def _check_scheduler(self) -> Executor:

@@ -37,8 +37,10 @@ from reasoningbank.experiment.plan import Job, Plan, check_parts
 from reasoningbank.experiment.recall import MemoryParts, Recalls
 from reasoningbank.experiment.records import TrialRecord
 from reasoningbank.experiment.trial import Trial
+from reasoningbank.http import gate_for
 from reasoningbank.judge import GoldStore
 from reasoningbank.lm import ModelHandle
+from reasoningbank.lm.limits import model_gate
 from reasoningbank.lm.names import check_hosted, hosted_at, parse_name
 from reasoningbank.memory import MemoryBank, Snapshot
 from reasoningbank.retrieval import open_embedder
@@ -172,9 +174,13 @@ class WorkerSetup(distributed.WorkerPlugin):  # type: ignore[misc]
     def teardown(self, worker: Any) -> None:
         """Close the context."""
         self._stack.close()
+        share_limits(self._config, self._models, 1)
 
-    def run(self, job: Job, given: Given, raw: bytes | None, worker: int) -> TrialRecord:
-        """Run a trial; `raw` is the snapshot of the bank that it sees."""
+    def run(
+        self, job: Job, given: Given, raw: bytes | None, sharers: int, worker: int
+    ) -> TrialRecord:
+        """Run a trial; `raw` is the snapshot of the bank, `sharers` share the rate limits."""
+        share_limits(self._config, self._models, sharers)
         if self._refused:
             raise distributed.Reschedule
         with self._lock:
@@ -221,7 +227,8 @@ class WorkerSetup(distributed.WorkerPlugin):  # type: ignore[misc]
         pack = pack.with_set(self._examples) if self._examples else pack
         pack = replace(pack, prefixes=self._prefixes)
         golds = GoldStore(Path(name) / "gold", "this run's")
-        spare = int(any(arm.agent == "rlm" for arm in self.experiment.arms))
+        sandboxed = any(arm.agent == "rlm" for arm in self.experiment.arms)
+        spare = min(1, self.experiment.executor.warm_sandboxes) * sandboxed
         config = _cached_here(self._config)
         opened = context_at(
             config, pack, golds, models=self._models, spare_sandboxes=spare, **self._hidden
@@ -253,12 +260,24 @@ def same(raw: bytes) -> bytes:
     return raw
 
 
-def run_on_worker(plugin: str, job: Job, given: Given, raw: bytes | None) -> dict[str, Any]:
+def share_limits(config: EndpointConfig, models: Mapping[str, ModelHandle], sharers: int) -> None:
+    """Keep this process to its part of what the endpoints and the models' providers allow."""
+    for name in models:
+        model_gate(name).sharers = sharers
+    if not is_loopback(config.address):
+        gate_for(config.address).sharers = sharers
+    for other in config.federated:
+        share_limits(other, {}, sharers)
+
+
+def run_on_worker(
+    plugin: str, job: Job, given: Given, raw: bytes | None, sharers: int
+) -> dict[str, Any]:
     """Run a trial on a worker and return its record as data."""
     worker = distributed.get_worker()
     # Workers of a local cluster are numbered; a local model keeps a slot for each.
     number = worker.name if isinstance(worker.name, int) else zlib.crc32(str(worker.name).encode())
-    data: dict[str, Any] = worker.plugins[plugin].run(job, given, raw, number).to_json()
+    data: dict[str, Any] = worker.plugins[plugin].run(job, given, raw, sharers, number).to_json()
     return data
 
 

@@ -82,9 +82,9 @@ class UsageCounter(BaseCallback):  # type: ignore[misc]
         with self._lock:
             began, lm, inputs = self._open.pop(call_id)
         seconds = time.monotonic() - began
-        entry = {} if exception else _entry_of(lm, outputs)
+        entry = {} if exception else entry_of(lm, outputs)
         options = inputs.get("kwargs") or {}
-        used = _call_usage(entry, cache_on=bool(options.get("cache", getattr(lm, "cache", False))))
+        used = call_usage(entry, cache_on=bool(options.get("cache", getattr(lm, "cache", False))))
         self._count(used, failed=exception is not None)
         if self._recorder is not None:
             event = _event(self._role, lm, inputs, entry, outputs, used, exception)
@@ -111,7 +111,7 @@ class UsageCounter(BaseCallback):  # type: ignore[misc]
                 )
 
 
-def _call_usage(entry: Mapping[str, Any], *, cache_on: bool) -> CallUsage:
+def call_usage(entry: Mapping[str, Any], *, cache_on: bool) -> CallUsage:
     """Return what a call consumed, from its entry in a `dspy.LM`'s history."""
     usage, response = entry.get("usage") or {}, entry.get("response")
     details = usage.get("prompt_tokens_details") or {}
@@ -175,7 +175,7 @@ def _event(
     return event | {k: v for k, v in extra.items() if v is not None}
 
 
-def _entry_of(lm: Any, outputs: Any) -> Mapping[str, Any]:
+def entry_of(lm: Any, outputs: Any) -> Mapping[str, Any]:
     # The entry holds the very object that the call returned: the only sure mark when several
     # threads call the same model.
     for entry in reversed(list(getattr(lm, "history", ())[-_RECENT:])):

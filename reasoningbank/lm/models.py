@@ -21,6 +21,7 @@ import httpx
 from dspy import lm15
 
 from reasoningbank.errors import SetupError, UsageError, need_package
+from reasoningbank.lm.limits import Pacing, RateLimit
 from reasoningbank.lm.names import (
     asked_as,
     check_hosted,
@@ -59,6 +60,7 @@ class ModelHandle:
     context: int | None = None  #: Tokens that a prompt and its answer may have; None if unknown
     #: Slots of a local server that was already running; None if there is one per role
     slots: int | None = None
+    limit: RateLimit | None = None  #: Of its provider; shared by all calls of this process
 
     def lm(self, *, role: str = "solver", worker: int = 0, **settings: Any) -> dspy.LM:
         """Return a `dspy.LM` for one role; see `make_lm` for the settings."""
@@ -70,6 +72,7 @@ class ModelHandle:
             slots=self.slots,
             api_base=self.api_base,
             api_key_env=self.api_key_env,
+            limit=self.limit,
             **settings,
         )
 
@@ -96,6 +99,7 @@ def make_lm(
     workers: int = 1,
     worker: int = 0,
     slots: int | None = None,
+    limit: RateLimit | None = None,
 ) -> dspy.LM:
     """Return a `dspy.LM` for a model's name.
 
@@ -118,6 +122,7 @@ def make_lm(
         workers: Solvers that call a local server at the same time.
         worker: Which of them this is, from 0.
         slots: Slots of the local server; with fewer slots than roles, some roles share one.
+        limit: The provider's rate limit, for which calls wait; DSPy's own retries of a call do not.
 
     Raises:
         UsageError: If name or role is unknown, the model refuses a setting, or a local model has
@@ -125,6 +130,8 @@ def make_lm(
         SetupError: If the key is missing.
     """
     settings: dict[str, Any] = {"cache": cache, "max_tokens": max_tokens}
+    if limit is not None:
+        settings["callbacks"] = [Pacing(name, limit)]
     if rollout_id is not None and temperature != 0:
         settings["rollout_id"] = rollout_id
     model = parse_name(name)

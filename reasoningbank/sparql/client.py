@@ -99,7 +99,7 @@ class SPARQLClient:
 
     def __init__(self, config: EndpointConfig) -> None:
         self.config = config
-        self._gate = gate_for(config.address, config.max_connections)
+        self._gate = gate_for(config.address)
         self._tsv = config.tsv
         self._closed = False
 
@@ -333,7 +333,8 @@ class SPARQLClient:
         def attempt() -> Reply:
             given = timeout
             try:
-                with self._gate.slot(self.config.min_interval_s, deadline - time.monotonic()):
+                limits = self.config.max_connections, self.config.min_interval_s
+                with self._gate.slot(*limits, deadline - time.monotonic()):
                     given = min(timeout, max(0.1, deadline - time.monotonic()))
                     return http.send(
                         request,

@@ -6,20 +6,27 @@ import io
 import json
 import zipfile
 from collections.abc import Callable
+from concurrent.futures import CancelledError
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from reasoningbank.corpus import load_pack
-from reasoningbank.errors import UsageError
+from reasoningbank.errors import SetupError, UsageError
 from reasoningbank.experiment import Experiment, RunFolder, plan_run, run_experiment
-from reasoningbank.experiment.cluster import _check_reach, _divided
+from reasoningbank.experiment.cluster import Cluster, _check_reach
 from reasoningbank.experiment.config import Executor
-from reasoningbank.experiment.workers import Needs, WorkerSetup, lacking, packed
+from reasoningbank.experiment.context import Given
+from reasoningbank.experiment.plan import Job
+from reasoningbank.experiment.storage import RunStorage
+from reasoningbank.experiment.workers import Needs, WorkerSetup, lacking, packed, share_limits
+from reasoningbank.http import Gate, gate_for
 from reasoningbank.lm import ModelHandle
+from reasoningbank.lm.limits import model_gate
 from reasoningbank.sparql import EndpointConfig
 
 
@@ -127,11 +134,43 @@ def _at(executor: Executor, address: str) -> Executor:
     return executor.model_copy(update={"scheduler": address})
 
 
-def test_politeness_is_divided_among_workers() -> None:
-    public = EndpointConfig("https://e/sparql", min_interval_s=1.0, max_connections=4)
-    public = replace(public, federated=(replace(public, url="https://f/sparql"),))
-    shared = _divided(public, 4)
-    assert (shared.min_interval_s, shared.max_connections) == (4.0, 1)
-    assert shared.federated[0].min_interval_s == 4.0
-    embedded = EndpointConfig("https://e/", query_url="http://127.0.0.1:1/", max_connections=4)
-    assert _divided(embedded, 4) == embedded
+def test_limits_are_divided_again_when_workers_join_or_leave(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now, told, workers = [1000.0], [], {"a": 2}
+
+    def sleep(seconds: float) -> None:
+        now[0] += seconds
+
+    monkeypatch.setattr(
+        "reasoningbank.http.time", SimpleNamespace(monotonic=lambda: now[0], sleep=sleep)
+    )
+
+    def spaced(gate: Gate) -> float:
+        """Return the seconds between two starts that one process would keep 1 s apart."""
+        gate.start(0.0)
+        began = now[0]
+        gate.start(1.0)
+        gate.start(0.0)
+        return now[0] - began
+
+    def submit(_: object, *parts: Any, **__: Any) -> Any:
+        told.append(parts[-1])
+        raise CancelledError
+
+    client = SimpleNamespace(status="running", nthreads=lambda: workers, submit=submit)
+    embedded = EndpointConfig("https://own/", query_url="http://127.0.0.1:1/")
+    public = EndpointConfig("https://e/", federated=(EndpointConfig("https://f/"), embedded))
+    share = partial(share_limits, public, {"openai/m": ModelHandle("openai/m")})
+    cluster = Cluster(client, "run", RunStorage(tmp_path), share, driver=True)
+    for workers in ({"a": 2}, {"a": 2, "b": 1, "c": 1}, {"b": 1}):
+        cluster.slots()
+        with pytest.raises(SetupError):
+            cluster.run(cast("Job", None), Given())
+        for gate in map(gate_for, ("https://e/", "https://f/")):
+            assert spaced(gate) == len(workers) + 1
+        assert spaced(model_gate("openai/m")) == len(workers) + 1
+        assert spaced(gate_for(embedded.address)) == 1.0
+    assert told == [2, 4, 2]
+    share(1)
+    assert spaced(model_gate("openai/m")) == 1.0

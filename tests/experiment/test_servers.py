@@ -51,6 +51,25 @@ def test_another_address_is_another_run(
     assert len(list(folder.trials())) == 3
 
 
+def test_trials_at_the_same_time_share_the_limit_of_their_model(
+    tmp_path: Path, make_pack: Callable[..., Path], experiment_on: Make,
+    asked_at: Callable[[ScriptedServer], None],
+) -> None:  # fmt: skip
+    executor = {"workers": 4, "limits": {"openai/paced": {"requests": 200}}}
+    arm = ARM | {"lm": "openai/paced"}
+    experiment = experiment_on(make_pack(4), arm, executor=executor)
+    with scripted(QUERY) as server:
+        asked_at(server)
+        # The first call of a process imports its client after its turn.
+        make_lm("openai/paced", api_base=server.base)("x")
+        server.asked.clear()
+        folder = run_experiment(experiment, RunFolder(tmp_path / "run"))
+    assert len(server.asked) == len(list(folder.trials())) == 4
+    times = sorted(asked.at for asked in server.asked)
+    # A request on a busy machine may arrive late, and the one after it in time.
+    assert times[-1] - times[0] >= 3 * 60 / 200 - 0.1
+
+
 def test_another_model_at_the_same_address_ends_the_run(
     tmp_path: Path, make_pack: Callable[..., Path], experiment_on: Make,
     asked_at: Callable[[ScriptedServer], None],

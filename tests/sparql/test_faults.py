@@ -298,8 +298,8 @@ def test_connections_are_limited_for_all_clients_of_an_address(faulty: FaultySer
 
     faulty.script(Answer(say=slow))
     threads = [
-        threading.Thread(target=ask, args=(faulty,), kwargs={"max_connections": 2})
-        for _ in range(6)
+        threading.Thread(target=ask, args=(faulty,), kwargs={"max_connections": 1 + number % 2})
+        for number in range(6)
     ]
     for thread in threads:
         thread.start()
