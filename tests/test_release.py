@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import re
+import sys
 import tomllib
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "scripts"))
+
+import measure_install
 import pytest
 
 from reasoningbank import __version__
@@ -34,3 +38,11 @@ def test_the_licence_of_a_packs_data_is_on_the_page(name: str) -> None:
 def test_the_licence_files_are_there() -> None:
     assert "Apache License" in (ROOT / "LICENSE").read_text(encoding="utf-8")
     assert all((ROOT / name).is_file() for name in PROJECT["license-files"])
+
+
+def test_an_extra_is_measured_with_what_it_requires() -> None:
+    base, _ = measure_install.closure(())
+    demo, missing = measure_install.closure(("demo",))
+    assert {"reasoningbank", "pyoxigraph", "dspy"} <= base
+    assert {"pandas", "matplotlib"} <= (demo | missing) - base
+    assert measure_install.megabytes(base) > measure_install.megabytes({"pyoxigraph"}) > 1

@@ -11,7 +11,7 @@ from reasoningbank.analysis.changes import ArmAnswer, ChangedAnswer, changed_ans
 from reasoningbank.analysis.comparison import ArmComparison, adjust, compare_arms
 from reasoningbank.analysis.leakage import Leak, Leakage, LeakageAudit
 from reasoningbank.analysis.memory import ArmMemory, MemoryRecords, MemoryUse, StreamMemory
-from reasoningbank.analysis.run_comparison import RunComparison, compare_runs
+from reasoningbank.analysis.run_comparison import DifferingTask, RunComparison, compare_runs
 from reasoningbank.analysis.scores import Metric, Score, Unit, scores
 from reasoningbank.analysis.statistics import (
     Interval,
@@ -46,7 +46,8 @@ if TYPE_CHECKING:
     from reasoningbank.analysis.frames import Frames, load, write_parquet
 
 __all__ = [
-    "ArmAnswer", "ArmComparison", "ArmMemory", "ArmRows", "ArmSummary", "ChangedAnswer", "Frames",
+    "ArmAnswer", "ArmComparison", "ArmMemory", "ArmRows", "ArmSummary", "ChangedAnswer",
+    "DifferingTask", "Frames",
     "Interval", "Leak", "Leakage", "LeakageAudit", "LearningCurve", "McNemar", "MemoryRecords",
     "MemoryUse", "Metric", "Online", "RunComparison", "RunSummary", "Score", "StreamMemory",
     "TranslationRow", "Unit", "adjust", "bootstrap_mean", "calibration_figures", "changed_answers",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -15,12 +16,24 @@ from reasoningbank.analysis.memory import MemoryRecords
 from reasoningbank.analysis.scores import Metric, RunPlan, Score, Unit, metric_of, unit_of
 from reasoningbank.analysis.tables import counted, jsonable
 from reasoningbank.errors import RecordError, UsageError
-from reasoningbank.experiment import RunFolder, parse_experiment
+from reasoningbank.experiment import RunFolder, TrialKey, parse_experiment
 
 #: Settings of a whole experiment that can make a difference.
 _SHARED_SETTINGS = ("budget", "mode", "endpoint")
 #: Task ids that an error message names.
 _NAMED = 3
+
+
+@dataclass(frozen=True)
+class DifferingTask:
+    """A task on which one of two compared arms is better."""
+
+    task: str
+    question: str
+    first: float  #: Mean of the first arm over its judged runs of the task
+    second: float  #: Mean of the second arm
+    #: A trial of each arm to read: the best of the better arm, the worst of the other.
+    trials: tuple[TrialKey, TrialKey]
 
 
 @dataclass(frozen=True)
@@ -36,6 +49,8 @@ class RunComparison:
     only_second: int  #: Tasks that only the second run has; not compared
     #: One per pair of arms, with Holm's correction over them.
     comparisons: tuple[ArmComparison, ...]
+    #: For each comparison, the tasks on which its arms differ, the first arm's losses first.
+    differing: tuple[tuple[DifferingTask, ...], ...]
     unpaired: tuple[str, ...]  #: Arms without a counterpart, as ``run:arm``
     notes: tuple[str, ...]  #: Other differences between the runs, one line each
 
@@ -141,11 +156,13 @@ def compare_runs(
         where, hint = f"{first.path}, {second.path}", "compare runs of one corpus"
         raise UsageError("the runs share no task", where=where, hint=hint, code="no-shared-task")
     notes = _check_tasks(one, two, shared) + one.notes() + ([] if one is two else two.notes())
-    found = []
+    found, differing = [], []
     for name, other in pairs:
+        mine = [s for s in one.scores[name] if s.task in two.tasks]
+        theirs = [s for s in two.scores[other] if s.task in one.tasks]
         compared = compare_arms(
-            [s for s in one.scores[name] if s.task in two.tasks],
-            [s for s in two.scores[other] if s.task in one.tasks],
+            mine,
+            theirs,
             metric=metric,
             unit=unit,
             names=(name, other) if one is two else (f"{one.name}:{name}", f"{two.name}:{other}"),
@@ -154,6 +171,7 @@ def compare_runs(
             notes.append(f"{name} and {other} have no task that both have judged")
         else:
             found.append(replace(compared, missing=_missing((one, name), (two, other))))
+            differing.append(_differing(mine, theirs, one.tasks, metric))
             notes += _differences(one, two, name, other)
     return RunComparison(
         first=str(first.path),
@@ -164,9 +182,29 @@ def compare_runs(
         only_first=len(one.tasks) - len(shared),
         only_second=len(two.tasks) - len(shared),
         comparisons=adjust(found),
+        differing=tuple(differing),
         unpaired=unpaired,
         notes=tuple(dict.fromkeys(notes)),
     )
+
+
+def _differing(
+    first: Sequence[Score], second: Sequence[Score], tasks: Mapping[str, _Task], metric: Metric
+) -> tuple[DifferingTask, ...]:
+    runs: tuple[dict[str, list[Score]], ...] = (defaultdict(list), defaultdict(list))
+    for arm, scores in zip(runs, (first, second), strict=True):
+        for score in scores:
+            if score.fate == "judged":
+                arm[score.task].append(score)
+    found = []
+    for task in sorted(runs[0].keys() & runs[1].keys()):
+        ranked = [sorted(arm[task], key=lambda s: s.value(metric)) for arm in runs]
+        a, b = (math.fsum(s.value(metric) for s in arm) / len(arm) for arm in ranked)
+        if a != b:
+            shown = (ranked[0][-1 if a > b else 0], ranked[1][0 if a > b else -1])
+            mine, theirs = (TrialKey(s.arm, s.task, s.seed) for s in shown)
+            found.append(DifferingTask(task, tasks[task].question, a, b, (mine, theirs)))
+    return tuple(sorted(found, key=lambda one: one.first - one.second))
 
 
 def _missing(*arms: tuple[_ComparedRun, str]) -> int:
@@ -185,7 +223,7 @@ def _pairs(
     if arm is None:
         if against is not None:
             raise UsageError("needs --arm", where="--with", hint="name the first run's arm, too")
-        hint = "name --arm and --with"
+        hint = "name an arm of each (--arm and --with)"
         if one is two:
             what = "a run cannot be compared with itself"
             raise UsageError(what, where=one.name, hint=hint, code="same-run")
@@ -202,7 +240,7 @@ def _pairs(
             raise UsageError(what, where=option, code="unknown-arm", arm=name)
     if one is two and arm == against:
         what = "an arm cannot be compared with itself"
-        raise UsageError(what, where=arm, hint="name another --with", code="same-arm")
+        raise UsageError(what, where=arm, hint="name another arm (--with)", code="same-arm")
     return [(arm, against)]
 
 

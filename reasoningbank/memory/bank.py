@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import difflib
+import functools
+import importlib.util
 import itertools
 import logging
 import sqlite3
@@ -21,6 +23,8 @@ from reasoningbank.memory.item import Counters, ItemStatus, MemoryItem
 from reasoningbank.memory.snapshot import Snapshot
 from reasoningbank.memory.store import Store
 from reasoningbank.retrieval import (
+    DEFAULT_INDEX,
+    LARGE,
     WEIGHTS,
     Embedder,
     Match,
@@ -28,6 +32,7 @@ from reasoningbank.retrieval import (
     VectorTable,
     best_first,
     open_embedder,
+    open_index,
 )
 
 logger = logging.getLogger(__name__)
@@ -101,7 +106,7 @@ class MemoryBank:
                     operation.change("add", None, item)
                 else:
                     operation.change("merge", before, _merged(before, item))
-        self._embed()
+        self._embed(operation.first)
         return [item.id for item in given]
 
     def get(self, item_id: str) -> MemoryItem:
@@ -136,6 +141,10 @@ class MemoryBank:
             item=item_id,
             near=near,
         )
+
+    def find(self, item_id: str) -> MemoryItem | None:
+        """Return an item by its whole id, if there is one."""
+        return self._store.item(item_id)
 
     def items(self, *, status: ItemStatus | None = "active") -> list[MemoryItem]:
         """Return the items of a status, or all if None, by id."""
@@ -190,7 +199,7 @@ class MemoryBank:
             for item in others:
                 gone = replace(item, status="superseded", superseded_by=new.id)
                 operation.change("supersede", item, gone)
-        self._embed()
+        self._embed(operation.first)
         return new.id
 
     def retire(self, item_id: str, *, reason: str, made_by: str = "") -> None:
@@ -230,8 +239,9 @@ class MemoryBank:
             (1, 1)
         """
         with self._store.writing():
+            first = self.last_change + 1
             yield
-        self._embed()
+        self._embed(first)
 
     @property
     def last_change(self) -> int:
@@ -283,12 +293,13 @@ class MemoryBank:
         """Return all items of the bank, of every status."""
         return Snapshot.of(self.items(status=None))
 
-    def _embed(self) -> None:
-        if self._store.in_transaction:
+    def _embed(self, first: int) -> None:
+        """Embed what was changed from a number on; 0 if nothing was."""
+        if self._store.in_transaction or not first:
             # Inside `holding`, which embeds at its end so that others do not wait for it.
             return
         try:
-            self._index.embed()
+            self._index.embed(since=first - 1)
         except ReasoningBankError as error:
             # The items are stored; a search embeds whatever has no vector yet.
             logger.warning("items were added, but not embedded: %s", error)
@@ -318,9 +329,8 @@ def import_items(bank: MemoryBank, items: Iterable[MemoryItem], *, reason: str) 
     changed: list[MemoryItem] = []
     items = list(items)  # before the bank is locked
     with bank.holding():
-        held = {item.id: item for item in bank.items(status=None)}
         for item in items:
-            kind, mine = "added", held.get(item.id)
+            kind, mine = "added", bank.find(item.id)
             if mine is not None:
                 # States of one item with common experiences share the trials of the lower count.
                 known, given = set(mine.origins), set(item.origins)
@@ -338,8 +348,10 @@ def import_items(bank: MemoryBank, items: Iterable[MemoryItem], *, reason: str) 
 
 #: The stored vectors. Half precision moves a cosine by less than 0.001.
 STORED = np.dtype("<f2")
-#: Vectors that are read at a time.
+#: Vectors that are read, and texts that are embedded, at a time.
 AT_ONCE = 2_000
+#: The nearest, and the best by words, that are ranked together if the index is approximate.
+CANDIDATES = 1_000
 
 
 class BankIndex:
@@ -354,38 +366,38 @@ class BankIndex:
         self._keys: dict[str, int] = {}
         self._unsaved: dict[str, Vectors] = {}
         self._seen = 0
+        #: From so many items on, the table is made anew.
+        self._room = LARGE
 
-    def embed(self) -> None:
-        """Embed and store the active items that have no vector yet, in batches."""
+    def embed(self, since: int) -> None:
+        """Embed and store the active items changed after a number that have no vector yet."""
         with self._lock:
             embedder = self._opened()
+            given = self._given(embedder, since)
             with self._store.reading() as database:
                 rows = database.execute(
-                    "SELECT id, item FROM items WHERE status = 'active' AND id NOT IN "
-                    "(SELECT item_id FROM embeddings WHERE embedder = ? AND length(vector) = ?) "
-                    "ORDER BY id",
-                    (embedder.name, embedder.dimensions * STORED.itemsize),
+                    f"SELECT items.id {_vectors_of(since)} AND vector IS NULL ORDER BY items.id",
+                    given,
                 ).fetchall()
-            missing = {
-                one: self._store.parsed(text).dense_text
-                for one, text in rows
-                if one not in self._unsaved
-            }
-            if not missing:
-                return
-            # Outside of any transaction, so that others may read and write meanwhile.
-            vectors = embedder.passages(list(missing.values()))
-            made = {one: v.astype(STORED) for one, v in zip(missing, vectors, strict=True)}
-            try:
-                with self._store.writing() as database:
-                    database.executemany(
-                        "INSERT OR REPLACE INTO embeddings SELECT id, ?, ? FROM items WHERE id = ?",
-                        [(embedder.name, v.tobytes(), one) for one, v in made.items()],
-                    )
-            except RecordError as error:
-                # A read-only bank can still be searched.
-                logger.info("the embeddings are kept in memory only: %s", error)
-                self._unsaved.update(made)
+            missing = [one for (one,) in rows if one not in self._unsaved]
+            for first in range(0, len(missing), AT_ONCE):
+                items = map(self._store.item, missing[first : first + AT_ONCE])
+                self._embed({item.id: item.dense_text for item in items if item}, embedder)
+
+    def _embed(self, missing: dict[str, str], embedder: Embedder) -> None:
+        # Outside of any transaction, so that others may read and write meanwhile.
+        vectors = embedder.passages(list(missing.values()))
+        made = {one: v.astype(STORED) for one, v in zip(missing, vectors, strict=True)}
+        try:
+            with self._store.writing() as database:
+                database.executemany(
+                    "INSERT OR REPLACE INTO embeddings SELECT id, ?, ? FROM items WHERE id = ?",
+                    [(embedder.name, v.tobytes(), one) for one, v in made.items()],
+                )
+        except RecordError as error:
+            # A read-only bank can still be searched.
+            logger.info("the embeddings are kept in memory only: %s", error)
+            self._unsaved.update(made)
 
     def match(
         self,
@@ -400,13 +412,32 @@ class BankIndex:
         while True:
             with self._lock, self._store.reading() as database:
                 if self._follow(database, embedder):
-                    scores = self._store.words.scores(query)
-                    cosines = self._table.cosines(vector)
-                    ranked = best_first(self._ids, cosines, scores, weights)
-                    items = ((self._store.item(match.id), match) for match in ranked)
-                    found = ((i, m) for i, m in items if i and (keep is None or keep(i)))
-                    return list(itertools.islice(found, k))
-            self.embed()
+                    return self._best(query, vector, k, weights, keep)
+            self.embed(self._seen)
+
+    def _best(
+        self,
+        query: str,
+        vector: Vectors,
+        k: int,
+        weights: tuple[float, float],
+        keep: Callable[[MemoryItem], bool] | None,
+    ) -> list[tuple[MemoryItem, Match]]:
+        words = self._store.words.scores(query)
+        most = max(CANDIDATES, 4 * k)
+        while True:
+            others = words[0]
+            if len(others) > most:
+                others = others[np.argpartition(-words[1], most)[:most]]
+            cosines = self._table.candidates(vector, most, others.tolist())
+            ranked = best_first(self._ids, cosines, words, weights)
+            items = ((self._store.item(match.id), match) for match in ranked)
+            found = ((i, m) for i, m in items if i and (keep is None or keep(i)))
+            best = list(itertools.islice(found, k))
+            # If an approximate index gave too few that may be kept, ask it for more.
+            if len(best) == k or len(cosines[0]) == len(self._table) or most > len(self._table):
+                return best
+            most *= 8
 
     def _opened(self) -> Embedder:
         self._embedder = self._embedder or open_embedder()
@@ -417,31 +448,57 @@ class BankIndex:
         last = self._store.last_change()
         if last == self._seen:
             return True
-        size = embedder.dimensions * STORED.itemsize
-        given = {"name": embedder.name, "size": size, "seen": self._seen}
-        rows_of = "SELECT items.key, items.id, vector FROM items LEFT JOIN embeddings "
-        rows_of += "ON item_id = items.id AND embedder = :name AND length(vector) = :size "
-        rows_of += "WHERE status = 'active'"
-        if self._seen:
-            rows_of += " AND items.id IN (SELECT item_id FROM changes WHERE number > :seen)"
-        bare = database.execute(f"{rows_of} AND vector IS NULL", given)
-        if any(item_id not in self._unsaved for _, item_id, _ in bare):
-            return False
-        changed = "SELECT DISTINCT item_id FROM changes WHERE number > ?"
-        for (item_id,) in database.execute(changed, (self._seen,)) if self._seen else ():
+        (most,) = database.execute("SELECT coalesce(max(key), 0) FROM items").fetchone()
+        if most >= self._room:
+            # Made anew, of the kind that suits the size.
+            self._table, self._seen = open_index("faiss" if _faiss() else DEFAULT_INDEX), 0
+            self._keys, self._ids, self._room = {}, {}, max(LARGE, 4 * most)
+        changed: set[int] = set()
+        query = "SELECT DISTINCT item_id FROM changes WHERE number > ?"
+        for (item_id,) in database.execute(query, (self._seen,)) if self._seen else ():
             if (key := self._keys.pop(item_id, None)) is not None:
-                self._table.drop([key])
+                changed.add(key)
                 del self._ids[key]
-        self._store.words.forget()
-        cursor = database.execute(rows_of, given)
+        self._table.drop(changed)
+        cursor = database.execute(
+            f"SELECT items.key, items.id, vector {_vectors_of(self._seen)}",
+            self._given(embedder, self._seen),
+        )
         # In parts: all vectors as SQLite gives them are as large as half the matrix.
         while rows := cursor.fetchmany(AT_ONCE):
-            self._keys.update((item_id, key) for key, item_id, _ in rows)
-            self._ids.update((key, item_id) for key, item_id, _ in rows)
             vectors = [
-                np.frombuffer(blob, dtype=STORED) if blob else self._unsaved[item_id]
+                np.frombuffer(blob, dtype=STORED) if blob else self._unsaved.get(item_id)
                 for _, item_id, blob in rows
             ]
-            self._table.put([key for key, _, _ in rows], np.stack(vectors))
+            whole = [vector for vector in vectors if vector is not None]
+            if len(whole) < len(rows):
+                return False
+            self._keys.update((item_id, key) for key, item_id, _ in rows)
+            self._ids.update((key, item_id) for key, item_id, _ in rows)
+            self._table.put([key for key, _, _ in rows], np.stack(whole))
+            changed.update(key for key, _, _ in rows)
+        self._store.words.forget(changed if self._seen else None)
         self._seen = last
         return True
+
+    def _given(self, embedder: Embedder, since: int) -> dict[str, object]:
+        size = embedder.dimensions * STORED.itemsize
+        return {"name": embedder.name, "size": size, "since": since}
+
+
+def _vectors_of(since: int) -> str:
+    """Return the end of a query of the active items changed since, with the vector of each."""
+    changed = "items.id IN (SELECT item_id FROM changes WHERE number > :since)"
+    return (
+        "FROM items LEFT JOIN embeddings "
+        "ON item_id = items.id AND embedder = :name AND length(vector) = :size "
+        f"WHERE status = 'active' AND {changed if since else ':since = 0'}"
+    )
+
+
+@functools.cache
+def _faiss() -> bool:
+    if importlib.util.find_spec("faiss"):
+        return True
+    logger.warning("a bank this large is searched faster with `pip install faiss-cpu`")
+    return False

@@ -8,6 +8,7 @@ from reasoningbank.retrieval.embedding import DEFAULT_EMBEDDER, Embedder, Vector
 from reasoningbank.retrieval.index import (
     DEFAULT_INDEX,
     INDEXES,
+    LARGE,
     WEIGHTS,
     Match,
     VectorTable,
@@ -20,6 +21,7 @@ __all__ = [
     "DEFAULT_EMBEDDER",
     "DEFAULT_INDEX",
     "INDEXES",
+    "LARGE",
     "WEIGHTS",
     "Embedder",
     "Match",

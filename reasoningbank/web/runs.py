@@ -13,14 +13,20 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from reasoningbank.analysis import RunComparison, compare_runs
 from reasoningbank.analysis.report import write_report
 from reasoningbank.errors import ReasoningBankError, RecordError, UsageError
-from reasoningbank.experiment import RunFolder, TrialRecord, read_state
+from reasoningbank.experiment import RunFolder, TrialKey, TrialRecord, read_state
 from reasoningbank.experiment.memory_sources import last_snapshots
 from reasoningbank.experiment.storage import ARCHIVE
 
 #: Trials that are read before the page is shown the progress again.
 AT_ONCE = 100
+
+
+def trial_place(key: TrialKey) -> str:
+    """Return where a trial is in the report of its run."""
+    return "#trial/" + "/".join(quote(str(part), safe="") for part in vars(key).values())
 
 
 class RunShelf:
@@ -74,6 +80,21 @@ class RunShelf:
             rows.append(row)
         rows.sort(key=lambda row: str(row.get("created")), reverse=True)
         return sorted(rows, key=lambda row: getattr(row.get("state"), "status", "") != "running")
+
+    def compared(self, first: str, second: str) -> RunComparison:
+        """Compare two runs or arms, each written ``RUN`` or ``RUN/ARM``.
+
+        If only one names an arm, it is compared with the arm of that name in the other run.
+        """
+        if first == second or not (first and second):
+            raise UsageError("choose two different runs or arms", code="same-run")
+        (run, _, arm), (other, _, against) = first.partition("/"), second.partition("/")
+        return compare_runs(
+            self.run(run),
+            self.run(other),
+            arm=arm or against or None,
+            against=against or arm or None,
+        )
 
     def report(self, name: str) -> Path:
         """Return the static report of a run, written anew if the run has changed."""
@@ -161,6 +182,5 @@ class LiveRun:
         if not judged:
             outcome = "gold defect" if status else str(record.status)
         said = {"arm": arm, "task": record.key.task, "outcome": outcome}
-        place = "/".join(quote(str(part), safe="") for part in vars(record.key).values())
-        said |= {"question": record.question, "place": f"#trial/{place}"}
+        said |= {"question": record.question, "place": trial_place(record.key)}
         return {**said, "tokens": record.usage.tokens, "seconds": record.usage.seconds}

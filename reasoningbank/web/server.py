@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import uvicorn
-from jinja2 import Environment, PackageLoader
+from jinja2 import ChoiceLoader, PackageLoader
 from pydantic import BaseModel
 from sse_starlette import EventSourceResponse
 from starlette.applications import Starlette
@@ -25,6 +25,7 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 
+from reasoningbank.analysis.report.views import environment, scale
 from reasoningbank.corpus import known_packs
 from reasoningbank.errors import ReasoningBankError, SetupError, UsageError
 from reasoningbank.experiment.feedback import learn_feedback, read_feedback
@@ -35,7 +36,7 @@ from reasoningbank.version import __version__
 from reasoningbank.web import chat
 from reasoningbank.web.answers import Answers, Asked, Emit, agents_of, example_questions
 from reasoningbank.web.guard import Guard, body_of, is_loopback
-from reasoningbank.web.runs import LiveRun, RunShelf
+from reasoningbank.web.runs import LiveRun, RunShelf, trial_place
 
 logger = logging.getLogger(__name__)
 
@@ -100,6 +101,7 @@ def make_app(settings: PageSettings) -> Guard:
     routes = [
         route("/", site.ask_page),
         route("/runs", site.runs_page),
+        route("/compare", site.compare_page),
         route("/runs/{name}", site.report),
         route("/runs/{name}/live", site.live_page),
         route("/memory", site.memory_page),
@@ -127,12 +129,11 @@ class Site:
         self._runs = RunShelf(settings.runs, settings.banks)
         agents = agents_of(settings.default)
         self._answers = Answers(settings.feedback, self._runs.bank, agents)
-        self._templates = Environment(
-            loader=PackageLoader("reasoningbank.web", "page"),
-            autoescape=True,
-            trim_blocks=True,
-            lstrip_blocks=True,
-        )
+        # Parts, filters and escaping are those of the static report.
+        self._templates = environment()
+        pages = ("reasoningbank.web", "reasoningbank.analysis.report")
+        self._templates.loader = ChoiceLoader([PackageLoader(one, "page") for one in pages])
+        self._templates.filters["place"] = trial_place
         self._templates.globals["version"] = __version__
         report = files("reasoningbank.analysis.report").joinpath("page")
         own = files("reasoningbank.web").joinpath("page")
@@ -242,6 +243,24 @@ class Site:
         # The page's own policy, in its head, allows its scripts by their hashes.
         policy = {"content-security-policy": "frame-ancestors 'none'"}
         return FileResponse(path, media_type="text/html", headers=policy)
+
+    async def compare_page(self, request: Request) -> Response:
+        """Compare two runs or arms that the reader chooses."""
+
+        def made(first: str, second: str) -> Response:
+            shown: dict[str, Any] = {"runs": self._runs.listed(), "first": first, "second": second}
+            if not (first or second):
+                return self._page("compare.html", **shown)
+            try:
+                found = self._runs.compared(first, second)
+            except ReasoningBankError as error:
+                return self._page("compare.html", _status(error), problem=str(error), **shown)
+            pairs = list(zip(found.comparisons, found.differing, strict=True))
+            most = scale(found.comparisons)
+            return self._page("compare.html", found=found, pairs=pairs, most=most, **shown)
+
+        chosen = (request.query_params.get(name, "") for name in ("first", "second"))
+        return await run_in_threadpool(made, *chosen)
 
     async def live_page(self, request: Request) -> Response:
         """Show a run as it goes on."""

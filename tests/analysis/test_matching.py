@@ -55,6 +55,18 @@ def record(arm: str, task: str, right: bool, **rest: Any) -> TrialRecord:
     )  # fmt: skip
 
 
+def test_the_tasks_on_which_arms_differ_are_named_with_their_trials(make: Make) -> None:
+    one = make("one", {"a": {"t1": True, "t2": False, "t3": True}})
+    two = make("two", {"a": {"t1": True, "t2": True, "t3": False, "t4": True}})
+    found = compare_runs(one, two)
+    ((lost, won),) = found.differing
+    assert (lost.task, lost.question, lost.first, lost.second) == ("t2", "t2?", 0.0, 1.0)
+    assert (won.task, won.trials) == ("t3", (TrialKey("a", "t3", 0), TrialKey("a", "t3", 0)))
+    (pair,) = found.comparisons
+    assert (pair.first_better, pair.second_better) == (1, 1)
+    assert found.to_json()["differing"][0][1]["task"] == "t3"
+
+
 def tasks(n: int, right: int = 0, start: int = 0) -> dict[str, bool]:
     return {f"t{k:02}": k < right for k in range(start, n)}
 

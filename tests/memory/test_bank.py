@@ -14,6 +14,8 @@ from hypothesis import strategies as st
 
 from reasoningbank.errors import ModelError, UsageError
 from reasoningbank.memory import Counters, MemoryBank, MemoryItem, Provenance, Snapshot
+from reasoningbank.memory import bank as bank_module
+from reasoningbank.retrieval.index import FaissTable
 
 from .coded import raises
 from .strategies import BANKS, ITEMS
@@ -262,3 +264,32 @@ def test_a_bank_from_a_snapshot() -> None:
         assert again.snapshot() == snapshot
         assert again.history()[0].reason == f"snapshot {snapshot.hash}"
         assert ids(again, "taxa") == ["mass"]
+
+
+def test_a_large_bank_is_searched_approximately_and_finds_the_same(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    pytest.importorskip("faiss")
+    items = [MemoryItem(f"topic{n % 40} case{n}", f"word{n % 7}", "x", "seed") for n in range(900)]
+    exact, large = MemoryBank(embedder=HashedWords()), MemoryBank(embedder=HashedWords())
+    exact.add(items)
+    large.add(items[:300])
+    monkeypatch.setattr(bank_module, "CANDIDATES", 60)
+    for name in ("reasoningbank.memory.bank", "reasoningbank.retrieval.index"):
+        monkeypatch.setattr(f"{name}.LARGE", 200)
+    large._index._room = 200
+    large.match("anything", 1)
+    # It grows, so the index is made anew; and what goes is not found.
+    large.add(items[300:])
+    for bank in (exact, large):
+        bank.retire(items[0].id, reason="x")
+    assert isinstance(large._index._table, FaissTable)
+    for number in (0, 3, 500, 899):
+        question = f"topic{number % 40} case{number}"
+        ours, others = ([one.id for one, _ in bank.match(question, 5)] for bank in (exact, large))
+        assert ours[:1] == others[:1]
+        assert len(set(ours) & set(others)) >= 4
+    # Few may be kept: the search goes on until it has them.
+    wanted = {items[n].id for n in range(7, 900, 150)}
+    kept = large.match("topic1", 6, keep=lambda one: one.id in wanted)
+    assert {one.id for one, _ in kept} == wanted

@@ -162,6 +162,40 @@ def found(index: WordIndex, query: str) -> dict[int, float]:
     return dict(zip(keys.tolist(), scores.tolist(), strict=True))
 
 
+SOME_TEXT = st.text(alphabet="ab cé", max_size=12)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.tuples(st.integers(1, 6), st.none() | SOME_TEXT), max_size=12), SOME_TEXT)
+def test_what_is_kept_of_words_follows_every_change(
+    steps: list[tuple[int, str | None]], query: str
+) -> None:
+    """Asking between changes, so that something is kept, makes no difference."""
+    kept, texts = words_of(), dict[int, str]()
+    for key, text in steps:
+        if text is None:
+            kept.remove([key])
+            texts.pop(key, None)
+        else:
+            kept.add([(key, text)])
+            texts[key] = text
+        fresh = WordIndex(sqlite3.connect(":memory:"))
+        fresh.add(texts.items())
+        assert found(kept, query) == found(fresh, query)
+
+
+def test_a_change_reads_only_what_changed() -> None:
+    index = words_of(*(f"common word{number}" for number in range(1_000)))
+    found(index, "common")
+    asked: list[str] = []
+    index._database.set_trace_callback(asked.append)
+    index.add([(1_001, "common new")])
+    asked.clear()
+    assert len(found(index, "common")) == 1_001
+    assert [one for one in asked if "docsize WHERE id = 1001" in one]
+    assert not [one for one in asked if "words_places" in one or one.endswith("words_docsize")]
+
+
 @settings(max_examples=300, deadline=None)
 @given(st.lists(ANY_TEXT, max_size=4), ANY_TEXT)
 def test_any_text_may_be_kept_and_asked(texts: list[str], query: str) -> None:

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from reasoningbank.errors import SetupError, UsageError
 from reasoningbank.nl2sparql import HybridRetriever
 from reasoningbank.retrieval import INDEXES, VectorTable, embedding, open_embedder, open_index
+from reasoningbank.retrieval import index as index_module
 
 MINILM = "sentence-transformers:paraphrase-multilingual-MiniLM-L12-v2"
 
@@ -119,8 +120,40 @@ def test_faiss_keeps_what_the_table_keeps(steps: list[tuple[bool, list[int]]]) -
         assert all((key in indexes[0]) == (key in indexes[1]) for key in range(10))
     query = np.array([0.6, 0.8], dtype=np.float32)
     (ours, cosines), (others, found) = (index.cosines(query) for index in indexes)
-    assert ours.tolist() == others.tolist()
-    assert np.allclose(cosines, found, atol=1e-4)
+    assert sorted(ours.tolist()) == sorted(others.tolist())
+    assert np.allclose(cosines[np.argsort(ours)], found[np.argsort(others)], atol=1e-4)
+
+
+def clustered(size: int) -> np.ndarray[Any, np.dtype[np.float32]]:
+    """Return vectors in groups that lie close together, as a model's do."""
+    draw = np.random.default_rng(3)
+    groups = draw.standard_normal((200, 64))
+    rows = 3 + 2 * groups[draw.integers(0, 200, size)] + draw.standard_normal((size, 64))
+    return np.asarray(rows / np.linalg.norm(rows, axis=1, keepdims=True), dtype=np.float32)
+
+
+@needs_faiss
+@pytest.mark.parametrize("large", [1_000, 100_000])
+def test_an_approximate_index_finds_nearly_all_that_an_exact_one_finds(
+    monkeypatch: pytest.MonkeyPatch, large: int
+) -> None:
+    monkeypatch.setattr(index_module, "LARGE", large)
+    rows = clustered(9_100)
+    plain, faiss = open_index("numpy"), open_index("faiss")
+    for index in (plain, faiss):
+        index.put(range(9_000), rows[:9_000])
+        index.put(range(9_000, 9_050), rows[9_000:9_050])
+        index.drop(range(100))
+    shared = []
+    for query in rows[9_050:]:
+        keys, cosines = plain.cosines(query)
+        best = set(keys[np.argsort(-cosines)][:20].tolist())
+        near, scores = faiss.candidates(query, 20, [100, 9_049])
+        assert {100, 9_049} <= set(near.tolist())
+        assert len(near) == len(set(near.tolist())) <= 23
+        assert np.allclose(cosines[np.searchsorted(keys, near)], scores, atol=1e-3)
+        shared.append(len(best & set(near[np.argsort(-scores)][:20].tolist())) / 20)
+    assert np.mean(shared) > (0.9 if large == 1_000 else 0.999)
 
 
 @needs_faiss

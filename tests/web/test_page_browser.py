@@ -125,6 +125,21 @@ def test_a_run_is_watched_as_it_goes_on(visit: Visit, page: Page) -> None:
     assert shown.url.endswith("/runs")
 
 
+def test_two_arms_are_chosen_and_compared_down_to_a_trial(visit: Visit) -> None:
+    shown = visit("/runs")
+    shown.click("text=Compare runs or arms")
+    shown.select_option("[name=first]", "trees/first")
+    shown.select_option("[name=second]", "trees/second")
+    shown.click("form >> text=Compare")
+    shown.wait_for_selector(".verdict-card svg.forest")
+    assert "95% CI" in shown.inner_text(".verdict-card .said")
+    assert shown.input_value("[name=first]") == "trees/first"
+    assert shown.locator("main tbody tr").count() == 1
+    shown.locator("main tbody td a").last.click()
+    shown.wait_for_selector(".turns")
+    assert shown.url.endswith("/runs/trees#trial/second/a_task/0")
+
+
 def test_an_item_is_found_retired_and_brought_back(visit: Visit, page: Page) -> None:
     shown = visit("/memory")
     shown.click("text=bank.sqlite")
@@ -145,7 +160,15 @@ def test_an_item_is_found_retired_and_brought_back(visit: Visit, page: Page) -> 
 
 
 @pytest.mark.parametrize(
-    "path", ["/", "/runs", "/runs/trees/live", "/memory", "/memory/bank.sqlite"]
+    "path",
+    [
+        "/",
+        "/runs",
+        "/runs/trees/live",
+        "/compare?first=trees/first&second=trees/second",
+        "/memory",
+        "/memory/bank.sqlite",
+    ],
 )
 def test_a_phone_shows_every_page_without_scrolling_sideways(visit: Visit, path: str) -> None:
     shown = visit(path, viewport=PHONE, has_touch=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import threading
 from dataclasses import replace
@@ -13,6 +14,7 @@ import pytest
 from analysis.report.handmade import MANIFEST, record
 from openai import NotFoundError, OpenAI
 
+from reasoningbank.analysis import compare_runs
 from reasoningbank.corpus import Pack
 from reasoningbank.errors import BudgetError
 from reasoningbank.experiment import RunFolder
@@ -275,3 +277,34 @@ def test_examples_are_questions_that_may_be_shown(page: Page, forest: Pack) -> N
     found = httpx.get(f"{page.url}/api/examples", params={"pack": str(forest.root)}).json()
     assert found
     assert all(isinstance(question, str) for question in found)
+
+
+def test_two_arms_are_compared_as_on_the_command_line(page: Page) -> None:
+    (found,) = compare_runs(page.run, page.run, arm="first", against="second").comparisons
+    chosen = {"first": "trees/first", "second": "trees/second"}
+    shown = httpx.get(f"{page.url}/compare", params=chosen)
+    assert shown.status_code == 200
+    text = html.unescape(shown.text)
+    assert found.sentence()[1:] in text
+    assert text.count('href="/runs/trees#trial/first/') == found.first_better + found.second_better
+    assert "#trial/second/a_task/" in text
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "status"),
+    [
+        ("trees", "trees", 400),
+        ("trees", "", 400),
+        ("none", "trees", 404),
+        ("trees/first", "trees/<b>", 400),
+        ("trees/first", "trees", 400),
+    ],
+)
+def test_what_cannot_be_compared_is_said_in_one_line(
+    page: Page, first: str, second: str, status: int
+) -> None:
+    shown = httpx.get(f"{page.url}/compare", params={"first": first, "second": second})
+    assert shown.status_code == status
+    assert shown.text.count('role="alert"') == 1
+    assert "<form" in shown.text
+    assert "<b>" not in shown.text

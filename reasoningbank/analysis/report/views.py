@@ -97,7 +97,7 @@ def overview(
         "experiment": experiment,
         "metric": _METRIC_NAMES.get(summary.metric, summary.metric),
         "score": number if summary.metric == "f1" else share,
-        "most": _scale(summary.registered),
+        "most": scale(summary.registered),
         "arms": arms._replace(headers=tuple(_METRIC_NAMES.get(h, h) for h in arms.headers)),
         # As the figures colour them.
         "colours": {arm: place % 6 + 1 for place, arm in enumerate(order)},
@@ -156,7 +156,7 @@ def drawn_figures(frames: Frames) -> list[DrawnFigure]:
     return found
 
 
-def _scale(pairs: Sequence[ArmComparison]) -> float:
+def scale(pairs: Sequence[ArmComparison]) -> float:
     """Return the largest difference on the headline's axis."""
     shown = [n for one in pairs for n in (one.low, one.high, one.difference, one.detectable or 0.0)]
     most = max(abs(value) for value in (*shown, 0.15) if math.isfinite(value))
