@@ -6,6 +6,8 @@ what counts. `measure` times and runs jobs in fresh processes, `results` is abou
 tasks, `sandbox` about tool calls from the agent's code, `discovery` about unknown endpoints,
 `retrieval` about finding items in a memory bank. `overhead` is about what a trial takes beside a
 bare loop (`bare`), `parallel` about many trials at once; `model` and `turns` are the model that
-they replay, `trials` runs them. `retrieval_quality` is about what memory finds, not how fast: its
+they replay, `trials` runs them. `long_runs` is about the records of a run of many trials, whose
+number it takes (`python -m benchmarks.long_runs 100000`). `retrieval_quality` is about what
+memory finds, not how fast: its
 numbers are in `docs/retrieval.md`.
 """

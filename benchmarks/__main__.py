@@ -8,6 +8,7 @@ from collections.abc import Callable
 from benchmarks.corpus import loading
 from benchmarks.discovery import discovery
 from benchmarks.growth import growth
+from benchmarks.long_runs import long_runs
 from benchmarks.measure import Row, table
 from benchmarks.overhead import overhead
 from benchmarks.parallel import parallel
@@ -48,6 +49,7 @@ BENCHMARKS: dict[str, tuple[Callable[[], list[Row]], Callable[[], list[Row]]]] =
         lambda: parallel(workers=(4, 16, 64), seconds=0.5, repeats=3),
         lambda: parallel(workers=(4,), seconds=0.1, repeats=1),
     ),
+    "long_runs": (lambda: long_runs(trials=2_000), lambda: long_runs(trials=200)),
 }
 
 

@@ -47,6 +47,14 @@ def test_a_trial_beside_the_bare_loop() -> None:
     assert all(float(row[3].replace(",", "")) > 0 for row in cells)
 
 
+def test_a_long_run_is_resumed_looked_at_and_reported() -> None:
+    done = benchmarks("--quick", "--only", "long_runs")
+    assert done.returncode == 0, done.stderr
+    _, _, *rows = done.stdout.splitlines()
+    assert len(rows) == 11
+    assert all(float(row.split("|")[3].replace(",", "")) > 0 for row in rows)
+
+
 def test_the_replayed_model_says_what_the_script_says(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(ROOT))
     from benchmarks.model import reply_to

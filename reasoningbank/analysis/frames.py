@@ -154,57 +154,83 @@ def load(runs: Runs, *, texts: bool = False) -> Frames:
         >>> len(frames.trials), str(frames.trials["strict"].dtype)
         (0, 'boolean')
     """
-    tables: dict[str, dict[Column, list[Any]]] = {
-        name: {column: [] for column in columns_of(name, texts=texts)} for name in COLUMNS
-    }
-    manifests: dict[str, Mapping[str, Any]] = {}
-    problems: list[Problem] = []
-    known: dict[str, list[str]] = {}
-
-    def add(rows: Iterable[tuple[str, Row]], run: str) -> None:
-        for frame, row in rows:
-            row["run"] = run
-            for column, values in tables[frame].items():
-                values.append(row.get(column.name))
-
+    builder = FrameBuilder(texts=texts)
     for run, folder in _named(runs).items():
-        manifests[run] = {}
+        builder.open(run, folder)
+        for path, found in folder.read_all():
+            builder.add(path, found)
+        builder.close(MemoryRecords.read(folder))
+    return builder.frames()
+
+
+class FrameBuilder:
+    """Makes frames of runs whose trials are being read, one run after the other."""
+
+    def __init__(self, *, texts: bool = False) -> None:
+        self._texts = texts
+        self._tables: dict[str, dict[Column, list[Any]]] = {
+            name: {column: [] for column in columns_of(name, texts=texts)} for name in COLUMNS
+        }
+        self._manifests: dict[str, Mapping[str, Any]] = {}
+        self._problems: list[Problem] = []
+        self._known: dict[str, list[str]] = {}
+
+    def open(self, run: str, folder: RunFolder) -> None:
+        """Begin with a run."""
+        self._run, self._folder, self._manifests[run] = run, folder, {}
         try:
-            manifests[run] = folder.manifest or {}
+            self._manifests[run] = folder.manifest or {}
         except RecordError as error:
-            problems.append(Problem(folder.path / "manifest.json", str(error)))
-        experiment = manifests[run].get("experiment") or {}
-        arms = {str(arm.get("name")): arm for arm in experiment.get("arms") or ()}
-        for path, record in folder.read_all():
-            if isinstance(record, RecordError):
-                problems.append(Problem(path, str(record)))
-                continue
-            file = path.relative_to(folder.path).as_posix()
-            try:
-                add(list(_trial_rows(record, file, arms.get(record.key.arm, {}), texts=texts)), run)
-            except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
-                problems.append(Problem(path, f"{path}: is not a trial ({error!r})"))
-        memory = MemoryRecords.read(folder)
-        known[run] = memory.begun_with()
-        problems += [Problem(path, f"{path}: {reason}") for path, reason in memory.damaged_steps]
+            self._problems.append(Problem(folder.path / "manifest.json", str(error)))
+        experiment = self._manifests[run].get("experiment") or {}
+        self._arms = {str(arm.get("name")): arm for arm in experiment.get("arms") or ()}
+
+    def add(self, path: Path, found: TrialRecord | RecordError) -> None:
+        """Add a trial of the run, or the error of reading it."""
+        if isinstance(found, RecordError):
+            self._problems.append(Problem(path, str(found)))
+            return
+        file = path.relative_to(self._folder.path).as_posix()
+        arm = self._arms.get(found.key.arm, {})
+        try:
+            self._add(list(_trial_rows(found, file, arm, texts=self._texts)))
+        except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+            self._problems.append(Problem(path, f"{path}: is not a trial ({error!r})"))
+
+    def close(self, memory: MemoryRecords) -> None:
+        """End a run with its banks and streams."""
+        self._known[self._run] = memory.begun_with()
+        self._problems += [
+            Problem(path, f"{path}: {reason}") for path, reason in memory.damaged_steps
+        ]
         for stream in memory.streams:
             for step in stream.steps:
                 bank = memory.banks.get(step.after)
-                add(_step_rows(step, bank and sum(bank.active.values())), run)
+                self._add(_step_rows(step, bank and sum(bank.active.values())))
         unread: list[RecordError] = []
-        for snapshot, item in folder.memory_items(unread.append):
+        for snapshot, item in self._folder.memory_items(unread.append):
             try:
-                add([("memory_items", _item_row(snapshot, item))], run)
+                self._add([("memory_items", _item_row(snapshot, item))])
             except (AttributeError, TypeError) as error:
-                where = folder.path / "memory" / snapshot
-                problems.append(Problem(where, f"{where}: holds an invalid item ({error!r})"))
-        problems += [Problem(Path(error.where), str(error)) for error in unread]
-    built = {
-        name: pd.DataFrame({c.name: _series(values, c.dtype) for c, values in table.items()})
-        for name, table in tables.items()
-    }
-    _fill_stream_levels(built["trials"], known)
-    return Frames(**built, manifests=manifests, problems=tuple(problems))
+                where = self._folder.path / "memory" / snapshot
+                what = f"{where}: holds an invalid item ({error!r})"
+                self._problems.append(Problem(where, what))
+        self._problems += [Problem(Path(error.where), str(error)) for error in unread]
+
+    def frames(self) -> Frames:
+        """Return the frames of the runs so far."""
+        built = {
+            name: pd.DataFrame({c.name: _series(values, c.dtype) for c, values in table.items()})
+            for name, table in self._tables.items()
+        }
+        _fill_stream_levels(built["trials"], self._known)
+        return Frames(**built, manifests=self._manifests, problems=tuple(self._problems))
+
+    def _add(self, rows: Iterable[tuple[str, Row]]) -> None:
+        for frame, row in rows:
+            row["run"] = self._run
+            for column, values in self._tables[frame].items():
+                values.append(row.get(column.name))
 
 
 def write_parquet(frames: Frames, folder: Path, only: Collection[str] = COLUMNS) -> dict[str, Path]:

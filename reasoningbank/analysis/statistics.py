@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 import numpy as np
 import scipy
@@ -353,12 +354,17 @@ def learning_curve(
     if window is not None and window < 1:
         raise ValueError("window must be at least 1")
     steps = 1 + max((step for stream in values.values() for step in stream), default=-1)
+    # By permutation: the sum and the number of the values before each step.
+    before = []
+    for one in values.values():
+        there = (float(step in one) for step in range(steps))
+        known = (one.get(step, 0.0) for step in range(steps))
+        before.append([list(accumulate(each, initial=0.0)) for each in (known, there)])
     points = []
     for step in range(steps):
-        first = 0 if window is None else step + 1 - window
-        parts = ([v for at, v in one.items() if first <= at <= step] for one in values.values())
-        means = [math.fsum(part) / len(part) for part in parts if part]
-        points.append(t_mean(means, confidence))
+        first = 0 if window is None else max(0, step + 1 - window)
+        parts = [[each[step + 1] - each[first] for each in one] for one in before]
+        points.append(t_mean([total / n for total, n in parts if n], confidence))
     return LearningCurve(
         steps=tuple(range(steps)),
         mean=tuple(p.value for p in points),

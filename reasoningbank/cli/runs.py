@@ -221,6 +221,7 @@ def report(
     run: RunPath,
     out: Annotated[Path | None, Option(help="Default: report.html in the run's folder.")] = None,
     open_it: Annotated[bool, Option("--open", help="Open the page in a browser.")] = False,
+    most: Annotated[int, Option(min=1, help="Whole trials in it; of more, an even part.")] = 5000,
 ) -> None:
     """Write one self-contained HTML page of a run: summary, figures, every trial.
 
@@ -228,9 +229,11 @@ def report(
     """
     from reasoningbank.analysis.report import write_report
 
-    done = write_report(RunFolder(run), out if out is not None else run / "report.html")
+    done = write_report(RunFolder(run), out if out is not None else run / "report.html", most=most)
     _name_damaged(done.damaged)
     notice(f"{done.size / 1e6:.1f} MB, {done.trials} trial{'' if done.trials == 1 else 's'}")
+    if left := done.trials - done.whole:
+        notice(f"{left} of them only in the list, matrix and figures; --most N shows more whole")
     say(str(done.path))
     if open_it and not webbrowser.open(done.path.resolve().as_uri()):
         notice("no browser found; open the file yourself")
@@ -374,6 +377,7 @@ def _report(folder: RunFolder, as_json: bool, extra: Mapping[str, Any] | None = 
             if not isinstance(found, RecordError):
                 yield found
                 continue
+            folder.forget_check()
             notice(f"{path}: cannot be read and is left out; run the experiment again to redo it")
 
     summary = summarise_run(folder, readable())

@@ -88,7 +88,8 @@ class _PastRun(NamedTuple):
         """Return trials of an arm, evenly spaced, without failed and damaged ones."""
         seeds = seeds_of(self.experiment, arm)
         keys = [TrialKey(arm.name, task, seed) for task in self.tasks for seed in seeds]
-        keys = [key for key in keys if self.folder.done(key)]
+        there = frozenset(self.folder.trial_names())
+        keys = [key for key in keys if key.path in there]
         found = []
         for key in keys[:: max(1, -(-len(keys) // _MOST))]:
             with contextlib.suppress(RecordError):
@@ -111,7 +112,8 @@ def estimate_run(
         r.experiment.fingerprint() for r in own
     ]:
         notes = (f"{folder.path} holds another run and would be refused; use another with --out",)
-    left = Counter(job.arm.name for job in planned if notes or not folder.done(job.key))
+    there = frozenset(folder.trial_names())
+    left = Counter(job.arm.name for job in planned if notes or job.key.path not in there)
     arms = []
     for name, number in Counter(job.arm.name for job in planned).items():
         arm = experiment.arms_by_name[name]

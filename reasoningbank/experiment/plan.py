@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -360,10 +360,10 @@ def _hidden_by_task(experiment: Experiment, corpus: Sequence[Task]) -> dict[str,
     return {task.id: frozenset({task.id} if alone else ()) for task in corpus}
 
 
-def is_done(folder: RunFolder, job: Job) -> bool:
-    """Return whether a trial is on disk, with what is learned from it."""
-    if not folder.done(job.key) or not job.teaches:
-        return folder.done(job.key)
+def is_done(folder: RunFolder, job: Job, there: Collection[str]) -> bool:
+    """Return whether a trial is `there`, among the names on disk, with what is learned from it."""
+    if job.key.path not in there or not job.teaches:
+        return job.key.path in there
     steps = StepFolder(folder.path, job.key.arm, job.key.seed)
     with contextlib.suppress(RecordError):
         return steps.read(job.step or 0) is not None

@@ -98,13 +98,15 @@ def run_experiment(
         on_notice(str(finding))
     workers = experiment.executor.workers
     with hold_run(folder):
-        damaged = set(folder.damaged())
-        again = _repeatable(folder, plan, again, on_notice)
+        there = frozenset(folder.trial_names())
+        damaged = folder.check(there)
+        again = _repeatable(folder, plan, again, there, on_notice)
         todo = [
             job
             for job in plan.jobs
             if job.key in again
-            or (missing and (not is_done(folder, job) or folder.file(job.key) in damaged))
+            or (missing and not is_done(folder, job, there))
+            or (missing and damaged and folder.file(job.key) in damaged)
         ]
         observers = (*observers, replacements(folder, again))
         with interruptible(on_notice) as stop, contextlib.ExitStack() as stack:
@@ -128,8 +130,11 @@ def run_experiment(
             open_run(folder, manifest, on_notice, resumes=bool(todo))
             for path in folder.set_damaged_aside(damaged) if missing else ():
                 on_notice(f"{path}: could not be read and was set aside; it is run again")
-            running = {job.key for job in todo if job.key in again or not folder.done(job.key)}
-            done = sum(folder.done(job.key) for job in plan.jobs if job.key not in running)
+            if damaged:
+                there = frozenset(folder.trial_names())
+            running = {job.key for job in todo if job.key in again or job.key.path not in there}
+            rest = (job.key for job in plan.jobs if job.key not in running)
+            done = sum(key.path in there for key in rest)
             state = StateWriter(folder.path, done + len(running), done, workers)
             state.write("running")
             writer = RecordWriter(
@@ -208,12 +213,16 @@ def _run_trials(
 
 
 def _repeatable(
-    folder: RunFolder, plan: Plan, again: Collection[TrialKey], on_notice: Callable[[str], None]
+    folder: RunFolder,
+    plan: Plan,
+    again: Collection[TrialKey],
+    there: Collection[str],
+    on_notice: Callable[[str], None],
 ) -> frozenset[TrialKey]:
     """Return what can be run again: not trials from which a stream has learned."""
     chosen, kept = set(again), 0
     for job in plan.jobs:
-        if job.key in chosen and job.teaches and is_done(folder, job):
+        if job.key in chosen and job.teaches and is_done(folder, job, there):
             with contextlib.suppress(RecordError):
                 if not folder.read(job.key).failed:
                     chosen.discard(job.key)

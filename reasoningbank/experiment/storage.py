@@ -11,10 +11,11 @@ import gzip
 import io
 import json
 import lzma
+import os
 import re
 import tarfile
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -111,14 +112,24 @@ class RunStorage:
 
     def names(self, pattern: str) -> list[str]:
         """Return the sorted names of the files that match a regular expression."""
-        part = pattern.partition("/")[0]
-        loose = (
-            path.relative_to(self.root).as_posix().removesuffix(".gz")
-            for path in (self.root / part).rglob("*")
-            if not path.name.startswith(".") and path.is_file()
-        )
         matches = re.compile(pattern).fullmatch
+        loose = (name.removesuffix(".gz") for name in self._below(pattern.partition("/")[0]))
         return sorted({name for name in (*loose, *self._members()) if matches(name)})
+
+    def _below(self, part: str) -> Iterator[str]:
+        for folder, _, files in os.walk(self.root / part):
+            place = Path(folder).relative_to(self.root).as_posix()
+            yield from (f"{place}/{file}" for file in files if not file.startswith("."))
+
+    def changed_since(self, name: str, moment: int) -> bool:
+        """Return whether a file, or the archive with it, may have changed since a moment in ns."""
+        path = self.path(name)
+        try:
+            state = (self.root / ARCHIVE if ARCHIVE in path.parts[-4:] else path).stat()
+        except OSError:
+            return True
+        # Contents that are written anew, renamed or copied change the first, except on Windows.
+        return max(state.st_ctime_ns, state.st_mtime_ns) >= moment
 
     def set_aside(self, name: str) -> Path:
         """Rename a loose file to ``….damaged`` and return its new path."""

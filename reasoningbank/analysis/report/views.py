@@ -7,7 +7,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from jinja2 import Environment, PackageLoader
 
@@ -15,7 +15,9 @@ from reasoningbank.analysis import tables
 from reasoningbank.analysis.comparison import ArmComparison
 from reasoningbank.analysis.summary import RunSummary
 from reasoningbank.analysis.tables import TextTable, capital, counted, ends, number, share
-from reasoningbank.experiment import RunFolder
+
+if TYPE_CHECKING:
+    from reasoningbank.analysis.frames import Frames
 
 _METRIC_NAMES = {"strict": "strict match", "lenient": "lenient match", "f1": "row F1"}
 #: What HTML cannot hold, even escaped: controls, lone surrogates, non-characters.
@@ -70,6 +72,7 @@ def overview(
     summary: RunSummary,
     damaged: Sequence[Damaged],
     trials: int,
+    whole: int | None = None,
 ) -> dict[str, Any]:
     """Return what `summary.html` shows."""
     experiment: Mapping[str, Any] = manifest.get("experiment") or {}
@@ -78,6 +81,7 @@ def overview(
         experiment.get("name"),
         f"pack {experiment['pack']}" if experiment.get("pack") else None,
         f"{trials:,} trials" if trials != 1 else "1 trial",
+        f"{whole:,} of them whole in this page" if whole not in (None, trials) else None,
         f"started {when} UTC" if when else None,
     ]
     columns = ["arm", "score", "95% CI", "right", "row F1", "ran", "ended", "seconds", "tokens"]
@@ -134,13 +138,11 @@ def _sections(summary: RunSummary) -> list[TextTable]:
     ]
 
 
-def drawn_figures(folder: RunFolder) -> list[DrawnFigure]:
+def drawn_figures(frames: Frames) -> list[DrawnFigure]:
     """Return every figure that the records can fill."""
-    # matplotlib and pandas take a second to import.
+    # matplotlib takes a second to import.
     from reasoningbank.analysis.figures import FIGURES, NARROW, svg
-    from reasoningbank.analysis.frames import load
 
-    frames = load(folder)
     manifest = next(iter(frames.manifests.values()), {})
     found = []
     for name, entry in FIGURES.items():

@@ -13,12 +13,13 @@ import gzip
 import hashlib
 import json
 import tempfile
+import zlib
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, is_dataclass
 from importlib.resources import files
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from reasoningbank.analysis.memory import MemoryRecords, shown_items
 from reasoningbank.analysis.report.views import Damaged, drawn_figures, environment, overview
@@ -27,6 +28,9 @@ from reasoningbank.analysis.tables import jsonable
 from reasoningbank.errors import RecordError, UsageError
 from reasoningbank.experiment import RunFolder, TrialRecord
 from reasoningbank.version import __version__
+
+if TYPE_CHECKING:
+    from reasoningbank.analysis.frames import FrameBuilder
 
 #: The page's script, one concept per file, in the order of their dependencies.
 _SCRIPTS = (
@@ -40,6 +44,8 @@ _INDEXED = frozenset({"key", *_TASK, "trajectory"})
 _BLOCK_CHARS = 256_000
 #: Characters of a query that the search looks at.
 _SEARCHED = 2000
+#: Trials that a page holds as a whole.
+MOST_WHOLE = 5000
 
 
 @dataclass(frozen=True)
@@ -50,9 +56,10 @@ class Report:
     size: int  #: Its size in bytes
     trials: int  #: Trials in it
     damaged: tuple[Path, ...]  #: Files of the run that could not be read; the page lists them
+    whole: int  #: Trials that are in it with their prompts, calls and results
 
 
-def write_report(folder: RunFolder, out: Path, *, back: str = "") -> Report:
+def write_report(folder: RunFolder, out: Path, *, back: str = "", most: int = MOST_WHOLE) -> Report:
     """Write one self-contained HTML page of a run.
 
     Trial files and memory snapshots that cannot be read are left out and listed in the page.
@@ -60,6 +67,8 @@ def write_report(folder: RunFolder, out: Path, *, back: str = "") -> Report:
     Args:
         folder: The run.
         out: The file to write; an older one is replaced once the new one is complete.
+        most: Of a run with more trials, about so many are in the page as a whole, chosen evenly by
+            task and seed; of the others only what its list, matrix and figures show.
         back: Address that its first link leads to, e.g. of a list of runs; empty for none.
 
     Raises:
@@ -74,9 +83,10 @@ def write_report(folder: RunFolder, out: Path, *, back: str = "") -> Report:
         out.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=out.parent, prefix=".report-") as name:
             draft = Path(name) / "page.html"
-            trials, damaged = _write(folder, manifest, draft, Path(name) / "data", back)
+            index, damaged = _write(folder, manifest, draft, Path(name) / "data", back, most)
             draft.replace(out)
-        return Report(out, out.stat().st_size, trials, tuple(one.path for one in damaged))
+        paths = tuple(one.path for one in damaged)
+        return Report(out, out.stat().st_size, len(index), paths, index.whole)
     except OSError as error:
         reason = error.strerror or str(error)
         hint = "free space or choose another file with --out"
@@ -90,6 +100,7 @@ class TrialIndex:
         self._arms = dict.fromkeys(arms)
         self._tasks: dict[str, dict[str, Any]] = {}
         self._columns: dict[str, list[Any]] = defaultdict(list)
+        self.whole = 0
 
     def __len__(self) -> int:
         return len(self._columns["arm"])
@@ -179,15 +190,21 @@ def chunk(name: str, data: Any) -> str:
 
 
 def _write(
-    folder: RunFolder, manifest: Mapping[str, Any], draft: Path, data: Path, back: str
-) -> tuple[int, list[Damaged]]:
+    folder: RunFolder, manifest: Mapping[str, Any], draft: Path, data: Path, back: str, most: int
+) -> tuple[TrialIndex, list[Damaged]]:
+    # pandas takes half a second to import; other commands should not wait for it.
+    from reasoningbank.analysis.frames import FrameBuilder
+
+    frames = FrameBuilder()
+    frames.open(folder.path.name, folder)
     experiment: Mapping[str, Any] = manifest.get("experiment") or {}
     index = TrialIndex(str(arm.get("name", "")) for arm in experiment.get("arms") or ())
     damaged: list[Damaged] = []
     with data.open("w", encoding="ascii") as file:
-        written = _trials(folder, index, damaged, file)
+        written = _trials(folder, index, damaged, file, frames, most)
         memory = MemoryRecords.read(folder)
         summary = summarise_run(folder, written, memory)
+        frames.close(memory)
         bank = _bank(folder, memory, damaged)
         if bank:
             file.write(chunk("memory", bank))
@@ -198,33 +215,48 @@ def _write(
             environment()
             .get_template("page.html")
             .generate(
-                **overview(title, manifest, summary, damaged, len(index)),
+                **overview(title, manifest, summary, damaged, len(index), index.whole),
                 back=back,
                 version=__version__,
                 policy=_policy(early, script),
                 style=_part("page.css"),
                 early=early,
                 script=script,
-                figures=drawn_figures(folder),
+                figures=drawn_figures(frames.frames()),
                 bank=bank,
                 index=chunk("index", index.to_json()),
                 data=file,
             )
         )
         page.writelines(parts)
-    return len(index), damaged
+    return index, damaged
 
 
 def _trials(
-    folder: RunFolder, index: TrialIndex, damaged: list[Damaged], file: IO[str]
+    folder: RunFolder,
+    index: TrialIndex,
+    damaged: list[Damaged],
+    file: IO[str],
+    frames: FrameBuilder,
+    most: int,
 ) -> Iterator[TrialRecord]:
-    """Yield the trials once, and write the data of each."""
+    """Yield the trials once, and write the data of each that is in the page as a whole."""
     pool = PayloadPool(file.write)
+    one_in = -(-len(folder.trial_names()) // most)
     for path, found in folder.read_all():
+        frames.add(path, found)
         if isinstance(found, RecordError):
             damaged.append(Damaged(path.relative_to(folder.path), found.what))
             continue
         number = index.add(found)
+        # By task and seed, so that a task has the trials of all arms.
+        if (
+            one_in > 1
+            and zlib.crc32(f"{found.key.task}.{found.key.seed}".encode(errors="replace")) % one_in
+        ):
+            yield found
+            continue
+        index.whole += 1
         # The fields as they are: copying them deeply would take longer than everything else.
         fields = {k: v for k, v in vars(found).items() if k not in _INDEXED}
         whole = {

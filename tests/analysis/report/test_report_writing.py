@@ -159,6 +159,32 @@ def test_a_damaged_memory_snapshot_is_told_and_loses_nothing_else(tmp_path: Path
     assert "memory/s1.jsonl" in report.path.read_text("utf-8")
 
 
+def test_a_page_holds_a_part_of_many_trials_whole_and_parses_each_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = RunFolder(tmp_path / "run")
+    folder.write_manifest(MANIFEST)
+    for arm in ("first", "second"):
+        for task in range(40):
+            folder.write(record(arm, f"task{task}"))
+    parsed: list[str] = []
+    real = RunFolder.trial
+    monkeypatch.setattr(RunFolder, "trial", lambda s, n: parsed.append(n) or real(s, n))
+    report = write_report(folder, tmp_path / "report.html", most=20)
+    assert sorted(parsed) == folder.trial_names()
+    html = report.path.read_text("utf-8")
+    page = Page(html)
+    columns = decode(page.parts["index"])["trials"]
+    whole = [int(name[6:]) for name in page.parts if name.startswith("trial-")]
+    assert len(columns["arm"]) == report.trials == 80
+    assert 0 < len(whole) == report.whole < 40
+    assert f"{report.whole} of them whole in this page" in html
+    by_arm = [{columns["task"][n] for n in whole if columns["arm"][n] == arm}
+              for arm in ("first", "second")]  # fmt: skip
+    assert by_arm[0] == by_arm[1]
+    assert write_report(folder, tmp_path / "all.html", most=80).whole == 80
+
+
 def test_a_run_without_trials_has_a_page(tmp_path: Path) -> None:
     folder = RunFolder(tmp_path / "run")
     folder.write_manifest({"experiment": {}})

@@ -82,7 +82,12 @@ function block(number) {
 
 /** Decode a whole trial, its long texts put back into place. */
 async function openTrial(trial) {
-  const whole = await decode(`trial-${trial.number}`);
+  const id = `trial-${trial.number}`;
+  if (!byId(id)) await loaded;
+  if (!byId(id)) {
+    throw new Error("this page holds a part of the trials; `reasoningbank report RUN --most N` puts more into it, and the run's folder has the record of each");
+  }
+  const whole = await decode(id);
   const places = Object.entries(whole.payloads);
   const blocks = new Map();
   await Promise.all(
