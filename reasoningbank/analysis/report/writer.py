@@ -242,7 +242,7 @@ def _trials(
 ) -> Iterator[TrialRecord]:
     """Yield the trials once, and write the data of each that is in the page as a whole."""
     pool = PayloadPool(file.write)
-    one_in = -(-len(folder.trial_names()) // most)
+    share = most / max(1, len(folder.trial_names()))
     for path, found in folder.read_all():
         frames.add(path, found)
         if isinstance(found, RecordError):
@@ -250,10 +250,8 @@ def _trials(
             continue
         number = index.add(found)
         # By task and seed, so that a task has the trials of all arms.
-        if (
-            one_in > 1
-            and zlib.crc32(f"{found.key.task}.{found.key.seed}".encode(errors="replace")) % one_in
-        ):
+        place = zlib.crc32(f"{found.key.task}.{found.key.seed}".encode(errors="replace"))
+        if place / 2**32 >= share:
             yield found
             continue
         index.whole += 1
