@@ -7,6 +7,7 @@ experiment, so that it does not repeat the filter's mistakes.
 
 from __future__ import annotations
 
+import functools
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
@@ -309,7 +310,9 @@ class LeakageAudit:
             return
         self._prompts += 1
         messages = trajectory.resolve(first.data.get("messages")) or ()
-        words = _searchable("\n".join(str(one.get("content") or "") for one in messages))
+        # One by one: most messages of a run are those of its other trials.
+        parts = [_searchable(str(one.get("content") or "")).strip() for one in messages]
+        words = f" {' '.join(parts)} "
         for own in written:
             if gold in own:
                 words = words.replace(own, " | ")
@@ -317,6 +320,7 @@ class LeakageAudit:
             self._leaks.append(Leak(name, "gold in prompt"))
 
 
+@functools.lru_cache(maxsize=4096)
 def words_of(text: str) -> str:
     """Return the words of a query, or of a text with queries, in the form that is compared."""
     # A turn's code may contain a query in a one-line string.

@@ -377,7 +377,6 @@ def _report(folder: RunFolder, as_json: bool, extra: Mapping[str, Any] | None = 
             if not isinstance(found, RecordError):
                 yield found
                 continue
-            folder.forget_check()
             notice(f"{path}: cannot be read and is left out; run the experiment again to redo it")
 
     summary = summarise_run(folder, readable())

@@ -7,7 +7,6 @@ everything but manifest and summary in `records.tar.xz`; `RunFolder` reads both 
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
 import re
@@ -32,8 +31,6 @@ _STEPS = r"learning/[^/]+/\d+\.json"
 _BANK_NOTES = r"learning/[^/]+\.bank\.json"
 _SNAPSHOTS = r"memory/[^/]+\.jsonl"
 _COMPILED = r"compiled/[^/]+\.json"
-#: Its time is when the last check that found no damage began, and its content its own inode.
-_CHECKED = ".checked"
 
 
 @dataclass(frozen=True, order=True)
@@ -283,42 +280,6 @@ class RunFolder:
             if isinstance(found, RecordError):
                 yield path
 
-    def check(self, names: Iterable[str]) -> set[Path]:
-        """Return the paths of the trials that cannot be read, for the process that holds the run.
-
-        What has not changed since a check that found no damage is not read again.
-        """
-        mark = self.path / _CHECKED
-        try:
-            # A copy of the mark has another time, and says nothing of the copied trials.
-            last = mark.stat().st_mtime_ns if mark.read_text() == str(_inode(mark)) else 0
-        except (OSError, ValueError):
-            last = 0
-        draft = mark.with_name(f"{mark.name}-draft")
-        with contextlib.suppress(OSError):
-            # Its time is the file system's before the first trial is read.
-            draft.unlink(missing_ok=True)
-            draft.touch()
-            draft.write_text(str(_inode(draft)))
-        damaged = set()
-        for name in names:
-            if not last or self.storage.changed_since(name, last):
-                try:
-                    self.trial(name)
-                except RecordError:
-                    damaged.add(self.storage.path(name))
-        with contextlib.suppress(OSError):
-            if damaged:
-                draft.unlink()
-            else:
-                draft.replace(mark)
-        return damaged
-
-    def forget_check(self) -> None:
-        """Have the next check read every trial."""
-        with contextlib.suppress(OSError):
-            (self.path / _CHECKED).unlink()
-
     def set_damaged_aside(self, damaged: Iterable[Path]) -> list[Path]:
         """Rename the files that `damaged` yielded, so that their trials are run again.
 
@@ -515,10 +476,6 @@ class StepFolder:
     def _name(self, step: int) -> str:
         arm, order = self._stream
         return f"learning/{arm}.{order}/{step:04}.json"
-
-
-def _inode(path: Path) -> int:
-    return path.stat().st_ino
 
 
 def _step(storage: RunStorage, name: str) -> Step:

@@ -99,7 +99,7 @@ def run_experiment(
     workers = experiment.executor.workers
     with hold_run(folder):
         there = frozenset(folder.trial_names())
-        damaged = folder.check(there)
+        damaged = set(folder.damaged())
         again = _repeatable(folder, plan, again, there, on_notice)
         todo = [
             job

@@ -121,16 +121,6 @@ class RunStorage:
             place = Path(folder).relative_to(self.root).as_posix()
             yield from (f"{place}/{file}" for file in files if not file.startswith("."))
 
-    def changed_since(self, name: str, moment: int) -> bool:
-        """Return whether a file, or the archive with it, may have changed since a moment in ns."""
-        path = self.path(name)
-        try:
-            state = (self.root / ARCHIVE if ARCHIVE in path.parts[-4:] else path).stat()
-        except OSError:
-            return True
-        # Contents that are written anew, renamed or copied change the first, except on Windows.
-        return max(state.st_ctime_ns, state.st_mtime_ns) >= moment
-
     def set_aside(self, name: str) -> Path:
         """Rename a loose file to ``….damaged`` and return its new path."""
         path = self._loose(name)
