@@ -41,6 +41,7 @@ from reasoningbank.experiment.trial import Trial
 from reasoningbank.imports import is_import_path
 from reasoningbank.judge import GoldStore
 from reasoningbank.lm import ModelHandle, open_lm, price_of
+from reasoningbank.lm.limits import RateLimit
 from reasoningbank.lm.names import check_model
 
 logger = logging.getLogger(__name__)
@@ -111,9 +112,9 @@ def run_experiment(
         observers = (*observers, replacements(folder, again))
         with interruptible(on_notice) as stop, contextlib.ExitStack() as stack:
             models = {
-                name: replace(
+                name: _limited(
                     stack.enter_context(open_lm(name, workers=min(workers, LOCAL_SLOTS))),
-                    limit=experiment.executor.limits.get(name),
+                    experiment.executor.limits.get(name),
                 )
                 for name in _models(todo)
             }
@@ -150,6 +151,10 @@ def run_experiment(
         if stop.asked:
             raise KeyboardInterrupt
     return folder
+
+
+def _limited(model: ModelHandle, limit: RateLimit | None) -> ModelHandle:
+    return model if limit is None else replace(model, limit=limit)
 
 
 def _run_trials(
