@@ -62,12 +62,13 @@ def items(size: int, seed: int = 0) -> Iterator[MemoryItem]:
     """Yield so many different items; the same ones each time."""
     draw = random.Random(seed)
     known: set[str] = set()
-    tasks = [t for pack in PACKS for t in split_tasks(load_shacl_tasks(pack)).train]
     scopes = {pack: Scope(pack, load_pack(pack).endpoint) for pack in PACKS}
-    of_pack = {t.id: pack for pack in PACKS for t in split_tasks(load_shacl_tasks(pack)).train}
-    words = sorted({word for task in tasks for word in _WORDS.findall(task.query)})
+    tasks = [
+        (task, scopes[pack]) for pack in PACKS for task in split_tasks(load_shacl_tasks(pack)).train
+    ]
+    words = sorted({word for task, _ in tasks for word in _WORDS.findall(task.query)})
     while len(known) < size:
-        task = draw.choice(tasks)
+        task, scope = draw.choice(tasks)
         said = [w if draw.random() < 0.7 else draw.choice(words) for w in task.query.split()]
         name = f"{draw.choice(words)}{draw.randrange(10**4)}"
         question = f"{' '.join(said)} {name}"
@@ -77,7 +78,7 @@ def items(size: int, seed: int = 0) -> Iterator[MemoryItem]:
             f"Write {draw.choice(words)} and {draw.choice(words)} beside {name}.",
             draw.choice(("success", "failure", "contrast", "gold")),
             pattern=task.expected_sparql,
-            scope=scopes[of_pack[task.id]],
+            scope=scope,
             provenance=Provenance(task.id, task.group, task.corpus, f"one/{task.id}.0"),
         )
         if item.id not in known:
@@ -115,8 +116,8 @@ def _measured(size: int, path: Path, chosen: argparse.Namespace) -> None:
         )
     bank = MemoryBank(path, embedder)
     _row("opened, and first search", lambda: bank.match(asked[0], 20))
-    for what, some in (("search, new words", asked[1:31]), ("search, known words", asked[1:31])):
-        _row(what, *(lambda q=q: bank.match(q, 20) for q in some))
+    for what in ("search, new words", "search, known words"):
+        _row(what, *(lambda q=q: bank.match(q, 20) for q in asked[1:31]))
     _row("one item added", *(lambda i=i: bank.add([i]) for i in new[:20]))
     _row(
         "one added, and a search",
@@ -137,11 +138,9 @@ def _recall(bank: MemoryBank, asked: Sequence[str]) -> None:
     """Compare what is found with what an exact index finds."""
     exact = MemoryBank(bank.path, bank._index._embedder)
     exact._index._room = 1 << 62
-    shares, spent = [], 0.0
+    shares = []
     for question in asked:
-        began = time.process_time()
         found = {item.id for item, _ in bank.match(question, 20)}
-        spent += time.process_time() - began
         shares.append(len(found & {item.id for item, _ in exact.match(question, 20)}) / 20)
     print(f"recall@20 against exact search: {np.mean(shares):.4f}, {len(asked)} questions")
 

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from reasoningbank.agents import Episode
 from reasoningbank.corpus import Task, load_corpus
 from reasoningbank.experiment.plan import select_tasks
 from reasoningbank.experiment.settings import TaskSelection
+
+#: By examples' folder, endpoint and number of each template: each question asks for them.
+_selected: dict[tuple[Path, str, int | None], tuple[Task, ...]] = {}
 
 
 def published(episode: Episode, per_template: int | None = 1) -> list[Task]:
@@ -14,6 +19,9 @@ def published(episode: Episode, per_template: int | None = 1) -> list[Task]:
     With the same `per_template` these are the tasks of `[learning] tasks = { split = "train",
     per_template = … }`, of which gold memory is made.
     """
-    tasks = load_corpus(episode.required_pack("peers")).tasks
-    selection = TaskSelection(split="train", per_template=per_template)
-    return [task for task in select_tasks(tasks, selection) if task.id not in episode.hidden]
+    pack = episode.required_pack("peers")
+    key = pack.examples, pack.endpoint, per_template
+    if key not in _selected:
+        selection = TaskSelection(split="train", per_template=per_template)
+        _selected[key] = tuple(select_tasks(load_corpus(pack).tasks, selection))
+    return [task for task in _selected[key] if task.id not in episode.hidden]
