@@ -125,8 +125,6 @@ def writing() -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise SetupError(
-            f"a large result cannot be written to disk: {error.strerror or error}",
-            where=tempfile.gettempdir(),
-            hint="free space there, or set TMPDIR to another folder",
-        ) from error
+        what = f"a large result cannot be written to disk: {error.strerror or error}"
+        hint = "free space there, or set TMPDIR to another folder"
+        raise SetupError(what, where=tempfile.gettempdir(), hint=hint) from error

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import os
-import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from importlib.metadata import version
@@ -21,7 +21,7 @@ import httpx
 from dspy import lm15
 
 from reasoningbank.errors import SetupError, UsageError, need_package
-from reasoningbank.lm.limits import Pacing, RateLimit
+from reasoningbank.lm.calls import Pacing, RateLimit
 from reasoningbank.lm.names import (
     asked_as,
     check_hosted,
@@ -235,7 +235,7 @@ def open_lm(
         return
     path = model.path or weights_path(weights_named(model.text), folder)
     with LocalModel(path, alias=alias, workers=workers, context=context, threads=threads) as server:
-        fingerprint["threads"] = server.settings.threads
+        fingerprint["threads"] = server.threads
         yield ModelHandle(name, fingerprint, server.address, None, workers, context)
 
 
@@ -258,6 +258,7 @@ def _check_served(api_base: str, alias: str) -> tuple[int, int, str]:
     return context, slots, build
 
 
+@dataclass(frozen=True)
 class LocalEngine:
     """DSPy's engine for one slot of a llama.cpp server; it can be copied and pickled."""
 
@@ -267,23 +268,16 @@ class LocalEngine:
     supported_params: ClassVar[frozenset[str]] = frozenset(
         {"temperature", "max_tokens", "top_p", "stop", "seed", "response_format"}
     )
-
-    def __init__(self, address: str, slot: int, timeout_s: float) -> None:
-        self.address = address
-        self.slot = slot
-        self.timeout_s = timeout_s
-        self._lock = threading.Lock()
-        self._client: Any = None
-
-    def __reduce__(self) -> tuple[type[LocalEngine], tuple[str, int, float]]:
-        return type(self), (self.address, self.slot, self.timeout_s)
+    address: str
+    slot: int
+    timeout_s: float
 
     def complete(self, request: Any) -> Any:
         """Answer a `dspy.lm15.Request`."""
         config = request.config
         extensions = {**(config.extensions or {}), "id_slot": self.slot}
         try:
-            return self._connected().complete(
+            return _client(self.address, self.timeout_s, os.getpid()).complete(
                 replace(request, model="local", config=replace(config, extensions=extensions))
             )
         except lm15.InvalidRequestError as refusal:
@@ -291,26 +285,25 @@ class LocalEngine:
                 raise lm15.ContextLengthError(said, status=400) from refusal
             raise
 
-    def _connected(self) -> Any:
-        with self._lock:
-            if self._client is None:
-                router = lm15.LMRouter(
-                    lm15.RouterConfig(
-                        env={},
-                        api_keys={_PROVIDER: "none"},
-                        base_urls={_PROVIDER: self.address},
-                        timeouts=lm15.Timeouts(connect=10.0, read=self.timeout_s),
-                    )
-                )
-                self._client = router.lm(f"{_PROVIDER}:local")
-            return self._client
+
+@functools.lru_cache(maxsize=16)
+def _client(address: str, timeout_s: float, _pid: int) -> Any:
+    router = lm15.LMRouter(
+        lm15.RouterConfig(
+            env={},
+            api_keys={_PROVIDER: "none"},
+            base_urls={_PROVIDER: address},
+            timeouts=lm15.Timeouts(connect=10.0, read=timeout_s),
+        )
+    )
+    return router.lm(f"{_PROVIDER}:local")
 
 
+@dataclass(frozen=True)
 class AsyncLocalEngine:
     """`LocalEngine` for callers on an event loop; it waits in a thread."""
 
-    def __init__(self, engine: LocalEngine) -> None:
-        self.engine = engine
+    engine: LocalEngine
 
     async def complete(self, request: Any) -> Any:
         """Answer a `dspy.lm15.Request`."""
@@ -326,24 +319,20 @@ class PlainAdapter(dspy.Adapter):  # type: ignore[misc]
     """
 
     def format_system_message(self, signature: type[dspy.Signature]) -> str:
-        """Return the instructions."""
         return str(signature.instructions)
 
     def format_user_message_content(
         self, signature: type[dspy.Signature], inputs: dict[str, Any], *_: Any, **__: Any
     ) -> str:
-        """Return the input."""
         (name,) = signature.input_fields
         return str(inputs[name])
 
     def format_assistant_message_content(
         self, signature: type[dspy.Signature], outputs: dict[str, Any], *_: Any, **__: Any
     ) -> str:
-        """Return the output."""
         (name,) = signature.output_fields
         return str(outputs[name])
 
     def parse(self, signature: type[dspy.Signature], completion: str) -> dict[str, Any]:
-        """Return the whole reply as the output."""
         (name,) = signature.output_fields
         return {name: completion}

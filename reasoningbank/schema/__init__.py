@@ -27,7 +27,7 @@ from reasoningbank.schema.names import (
     nearest_prefixes,
     words,
 )
-from reasoningbank.schema.profile import EndpointProfile
+from reasoningbank.schema.sampling import EndpointProfile
 from reasoningbank.schema.schema import NamedTerm, Schema
 from reasoningbank.schema.statements import Statement, Statements, read_statements
 

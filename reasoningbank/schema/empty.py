@@ -14,7 +14,14 @@ from rdflib.plugins.sparql.parserutils import CompValue
 from reasoningbank.errors import EndpointError, QueryError, UsageError
 from reasoningbank.findings import Finding
 from reasoningbank.schema.causes import explain_failure, explain_rest
-from reasoningbank.schema.lint import MOST_FINDINGS, as_lines, in_own_words, lint, unbound_columns
+from reasoningbank.schema.lint import (
+    MOST_FINDINGS,
+    as_lines,
+    find_unknown,
+    in_own_words,
+    lint,
+    unbound_columns,
+)
 from reasoningbank.schema.lookups import Lookups, write
 from reasoningbank.schema.names import (
     local_name,
@@ -25,10 +32,9 @@ from reasoningbank.schema.names import (
     words,
     wrong_prefixes,
 )
-from reasoningbank.schema.profile import side_client
+from reasoningbank.schema.sampling import side_client
 from reasoningbank.schema.schema import Schema
 from reasoningbank.schema.structure import is_datatype
-from reasoningbank.schema.unknown import find_unknown
 from reasoningbank.sparql import (
     BooleanResult,
     EndpointConfig,

@@ -213,11 +213,8 @@ class Joins:
         listed = [self.look.show(p) for p in [p for p in ranked if p != RDF_TYPE][:_LISTED]]
         kind = self.look.show(here.kind)
         what = f"{called} is a {kind} here, which has no {pattern.predicate} but "
-        return Finding(
-            "class-lacks-property",
-            f"{what}{', '.join(listed)}, …",
-            fields={"class": kind, "property": pattern.predicate, "has": listed},
-        )
+        fields = {"class": kind, "property": pattern.predicate, "has": listed}
+        return Finding("class-lacks-property", f"{what}{', '.join(listed)}, …", fields=fields)
 
     def _sample(self, name: str, *units: Unit) -> Typed | None:
         body = f"{joined(units)} OPTIONAL {{ ?{name} a ?class }}"

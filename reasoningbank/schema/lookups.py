@@ -192,12 +192,9 @@ class Lookups:
         """Return that a resource does not exist, and what has its local name as a text."""
         name = self.name(written)
         owner = None if name is None else self.namesake(name)
-        return Finding(
-            "unknown-resource",
-            f"{written} does not exist {self.place}",
-            hint=str(owner or ""),
-            fields={"name": written, **(owner.fields() if owner is not None else {})},
-        )
+        what = f"{written} does not exist {self.place}"
+        fields = {"name": written, **(owner.fields() if owner is not None else {})}
+        return Finding("unknown-resource", what, hint=str(owner or ""), fields=fields)
 
     def show(self, term: Term | str | None) -> str:
         """Return a term as a query writes it."""

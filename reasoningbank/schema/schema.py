@@ -18,8 +18,7 @@ from pyoxigraph import Literal, NamedNode, RdfFormat, Triple, parse
 
 from reasoningbank.errors import EndpointError, QueryError, UsageError
 from reasoningbank.schema import sampling
-from reasoningbank.schema.profile import EndpointProfile, side_client
-from reasoningbank.schema.sampling import Counted
+from reasoningbank.schema.sampling import Counted, EndpointProfile, side_client
 from reasoningbank.sparql import (
     STANDARD_PREFIXES,
     EndpointConfig,
@@ -295,12 +294,9 @@ def _triples(file: Path) -> list[Triple]:
     try:
         return [quad.triple for quad in parse(path=str(file), format=RdfFormat.TURTLE)]
     except (OSError, SyntaxError, ValueError) as error:
-        raise UsageError(
-            f"the file cannot be read: {error}",
-            where=str(file),
-            hint="give a Turtle file",
-            code="unreadable-file",
-        ) from None
+        what = f"the file cannot be read: {error}"
+        hint = "give a Turtle file"
+        raise UsageError(what, where=str(file), hint=hint, code="unreadable-file") from None
 
 
 def _declared(file: Path) -> Contents:

@@ -116,11 +116,9 @@ class EndpointConfig:
         for label, url in (("url", self.url), ("query_url", self.query_url or self.url)):
             parts = urlsplit(url)
             if parts.scheme not in ("http", "https") or not parts.hostname:
-                raise UsageError(
-                    f"not the address of an endpoint: {url!r}",
-                    where=f"EndpointConfig.{label}",
-                    hint="give one that starts with http:// or https://",
-                )
+                what = f"not the address of an endpoint: {url!r}"
+                hint = "give one that starts with http:// or https://"
+                raise UsageError(what, where=f"EndpointConfig.{label}", hint=hint)
         for name, value in {**self.headers, "User-Agent": self.user_agent}.items():
             if not f"{name}{value}".isprintable() or not f"{name}{value}".isascii():
                 # The value is kept out of the message: it may be a secret.

@@ -6,10 +6,9 @@ import re
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
-from reasoningbank.sparql.tokens import Token, closing, iter_tokens, tokenize
+from reasoningbank.sparql.tokens import FORMS, Token, closing, iter_tokens, tokenize
 
 _START = re.compile(r"\b(?:PREFIX|BASE|SELECT|ASK|CONSTRUCT|DESCRIBE)\b", re.IGNORECASE)
-_FORMS = ("SELECT", "ASK", "CONSTRUCT", "DESCRIBE")
 _MODIFIERS = ("GROUP", "BY", "HAVING", "ORDER", "ASC", "DESC", "LIMIT", "OFFSET", "VALUES")
 #: Most tokens of a prologue and a head, and most characters of a query.
 _HEAD_TOKENS = 400
@@ -60,7 +59,7 @@ def _head(tokens: Iterable[Token]) -> int:
     forms = at = 0
     before: Token | None = None
     for at, token in enumerate(tokens, 1):
-        if token.is_word(*_FORMS):
+        if token.is_word(*FORMS):
             forms += 1
             described = token.is_word("DESCRIBE")
             if forms > 1:

@@ -164,13 +164,10 @@ def _missing_prefixes(query: str, shape: QueryTree, prefixes: Mapping[str, str])
             continue
         if prefix not in prefixes:
             known = ", ".join(f"{name}:" for name in sorted(prefixes)[:40])
+            what = f"the prefix {prefix + ':'!r} is not declared"
+            hint = f"declare it with PREFIX {prefix}: <...>, or use a known one ({known})"
             raise syntax_error(
-                query,
-                token.start,
-                f"the prefix {prefix + ':'!r} is not declared",
-                hint=f"declare it with PREFIX {prefix}: <...>, or use a known one ({known})",
-                code="unknown-prefix",
-                prefix=prefix,
+                query, token.start, what, hint=hint, code="unknown-prefix", prefix=prefix
             )
         missing[prefix] = prefixes[prefix]
     return missing
@@ -188,13 +185,9 @@ def _service_edits(
     for token in shape.service_targets:
         if token.kind == "variable":
             if allowed is not None:
-                raise syntax_error(
-                    query,
-                    token.start,
-                    "SERVICE with a variable may reach any address, which is not allowed here",
-                    hint="write the address of the endpoint itself",
-                    code="service-refused",
-                )
+                what = "SERVICE with a variable may reach any address, which is not allowed here"
+                hint = "write the address of the endpoint itself"
+                raise syntax_error(query, token.start, what, hint=hint, code="service-refused")
             yield f"?{token.text[1:]}"
             continue
         address = _full_name(token.text, namespaces)
@@ -205,13 +198,10 @@ def _service_edits(
         elif allowed is not None and not any(same_address(a, address) for a in allowed):
             public = {*aliases, *allowed} - set(aliases.values())
             known = ", ".join(sorted(public)[:20]) or "none"
+            what = f"SERVICE <{address}> is not among the allowed endpoints"
+            hint = f"allowed: {known}"
             raise syntax_error(
-                query,
-                token.start,
-                f"SERVICE <{address}> is not among the allowed endpoints",
-                hint=f"allowed: {known}",
-                code="service-refused",
-                address=address,
+                query, token.start, what, hint=hint, code="service-refused", address=address
             )
         yield address
 

@@ -210,11 +210,8 @@ def _format(file: Path) -> pyoxigraph.RdfFormat:
     extension = Path(file.name.removesuffix(".gz")).suffix.lstrip(".")
     found = pyoxigraph.RdfFormat.from_extension(extension)
     if found is None:
-        raise UsageError(
-            "not an RDF file by its name",
-            where=str(file),
-            hint="use .nq, .trig, .nt, .ttl, .rdf or .jsonld, gzipped (.gz) or not",
-        )
+        hint = "use .nq, .trig, .nt, .ttl, .rdf or .jsonld, gzipped (.gz) or not"
+        raise UsageError("not an RDF file by its name", where=str(file), hint=hint)
     return found
 
 

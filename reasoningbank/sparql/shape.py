@@ -33,7 +33,7 @@ from rdflib.term import BNode, Identifier, URIRef, Variable
 from reasoningbank.errors import QueryError
 from reasoningbank.sparql.query import prepare
 from reasoningbank.sparql.terms import RDF_TYPE, STANDARD_PREFIXES, unescape
-from reasoningbank.sparql.tokens import Token, prologue, tokenize
+from reasoningbank.sparql.tokens import FORMS, Token, prologue, tokenize
 from reasoningbank.sparql.tree import Clause, Group, TriplePattern, read_query
 
 #: Sorted pairs of prefix and namespace that a query may use without declaring them.
@@ -357,7 +357,6 @@ def _term(term: Any, *, shape: bool = False) -> Node:
 
 # -- patterns with slots ------------------------------------------------------------------
 
-_FORMS = ("SELECT", "ASK", "CONSTRUCT", "DESCRIBE")
 #: A slot as the tokenizer reads it: a variable that nobody writes.
 _SLOT_VARIABLE = "?slot\u00b7"
 _SLOT_WITHIN = re.compile(rf"({re.escape(_SLOT_VARIABLE)}\w+)")
@@ -390,7 +389,7 @@ def _pattern(pattern: str, declared: Prefixes) -> tuple[str, frozenset[str]]:
     text = _SLOT.sub(lambda slot: _SLOT_VARIABLE + re.sub(r"\W", "_", slot[1]), pattern)
     tokens = tokenize(text)
     own, start = prologue(tokens)
-    if start >= len(tokens) or not tokens[start].is_word(*_FORMS):
+    if start >= len(tokens) or not tokens[start].is_word(*FORMS):
         numbers: dict[str, str] = {}
         words = _SLOT.sub(lambda s: numbers.setdefault(s[1], f"<<{len(numbers)}>>"), pattern)
         return " ".join(words.split()), names_in(pattern, dict(declared))

@@ -85,11 +85,8 @@ def iri(value: str | NamedNode) -> str:
     """Return an absolute IRI as written in a query, checked for forbidden characters."""
     text = value.value if isinstance(value, NamedNode) else value
     if not _SCHEME.match(text) or _NOT_IN_IRI.search(text):
-        raise QueryError(
-            "not an IRI",
-            where=text[:200] or "''",
-            hint="give an absolute IRI such as http://example.org/a, or a known prefixed name",
-        )
+        hint = "give an absolute IRI such as http://example.org/a, or a known prefixed name"
+        raise QueryError("not an IRI", where=text[:200] or "''", hint=hint)
     return f"<{text}>"
 
 

@@ -59,6 +59,7 @@ _PATTERN = re.compile(
     re.DOTALL,
 )
 
+FORMS = ("SELECT", "ASK", "CONSTRUCT", "DESCRIBE")
 #: Brackets of triple terms and of statements about triples.
 _QUOTED = {"<<(": ")>>", "<<": ">>"}
 _CLOSED_BY = {"{": "}", "[": "]", "(": ")", **_QUOTED}
@@ -110,9 +111,10 @@ class _Context:
     """Tracks the open brackets: whether each holds an expression, a collection or neither."""
 
     def __init__(self) -> None:
-        #: The open brackets: the closing text of each, and whether an expression is in it.
-        self._open: list[tuple[str, bool]] = []
-        self._last: tuple[Token | None, Token | None] = (None, None)
+        #: The closing text of each open bracket, and whether an expression is in it; the query.
+        self._open = [("", True)]
+        nothing = Token("other", "", 0, 0)
+        self._last = (nothing, nothing)
         #: Number of brackets around the data of VALUES, from where it was named.
         self._values: int | None = None
 
@@ -120,22 +122,18 @@ class _Context:
     def after_operand(self) -> bool:
         """Whether the last token ends an operand of an expression."""
         last = self._last[1]
-        if last is None or not self._open or not self._open[-1][1]:
-            return False
-        return last.kind in _OPERANDS or last.text in (")", "}") or last.is_word("TRUE", "FALSE")
+        ends = last.kind in _OPERANDS or last.text in (")", "}") or last.is_word("TRUE", "FALSE")
+        return ends and self._open[-1][1] and len(self._open) > 1
 
     def is_item(self, token: Token) -> bool:
         """Return whether the next token is an item of a collection in a pattern."""
-        inner = bool(self._open) and self._open[-1] == (")", False) and self._values is None
-        if not inner or token.kind not in _OPERANDS or len(self._open) < 2:
-            return False
-        last = self._last[1]
-        return last is None or last.text not in _PATH
+        inner = self._open[-1] == (")", False) and self._values is None and len(self._open) > 2
+        return inner and token.kind in _OPERANDS and self._last[1].text not in _PATH
 
     @property
     def in_arguments(self) -> bool:
         """Whether the innermost bracket is a round one."""
-        return bool(self._open) and self._open[-1][0] == ")"
+        return self._open[-1][0] == ")"
 
     def take(self, token: Token) -> None:
         """Continue with a token."""
@@ -144,7 +142,7 @@ class _Context:
         if token.text in _CLOSED_BY:
             expression = token.text == "(" and self._begins_expression()
             self._open.append((_CLOSED_BY[token.text], expression))
-        elif self._open and self._open[-1][0] == token.text:
+        elif self._open[-1][0] == token.text:
             self._open.pop()
             if token.text == "}" and len(self._open) == self._values:
                 self._values = None
@@ -153,14 +151,11 @@ class _Context:
     def _begins_expression(self) -> bool:
         """Return whether a bracket opens an expression, not VALUES, a collection or a path."""
         before, last = self._last
-        if self._values is not None:
-            return False
-        if not self._open or self._open[-1][1] or last is None:
-            return True
+        if self._values is not None or self._open[-1][1]:
+            return self._values is None
         if last.kind == "word":
             return last.text != "a"
-        called = last.kind in ("name", "iri")
-        return called and before is not None and before.is_word("FILTER", "HAVING", "BY")
+        return last.kind in ("name", "iri") and before.is_word("FILTER", "HAVING", "BY")
 
 
 def closing(tokens: Sequence[Token], at: int) -> int:
@@ -211,15 +206,15 @@ def prologue(tokens: Sequence[Token]) -> tuple[dict[str, str], int]:
     return declared, at
 
 
-def is_update(query: str) -> bool:
-    """Return whether a text begins as an update does, after its prologue."""
-    return begins_update(tokenize(query)) is not None
-
-
 def begins_update(tokens: Sequence[Token]) -> Token | None:
     """Return the word after the prologue if it begins an update, otherwise None."""
     _, at = prologue(tokens)
     return tokens[at] if at < len(tokens) and tokens[at].is_word(*UPDATE_WORDS) else None
+
+
+def is_update(query: str) -> bool:
+    """Return whether a text begins as an update does, after its prologue."""
+    return begins_update(tokenize(query)) is not None
 
 
 _COMMENT = re.compile(r"#[^\r\n]*")
@@ -312,12 +307,10 @@ def check_query_size(tokens: Iterable[Token], form: str = "query") -> list[Token
         chain += context.is_item(token)
         if depth > MOST_DEPTH or signs > MOST_DEPTH or chain > MOST_CHAIN:
             instead = "ask in several queries" if form == "query" else "send several updates"
+            what = f"the {form} is nested too deeply, or has too many patterns and operators"
+            hint = f"simplify it, or {instead}"
             raise QueryError(
-                f"the {form} is nested too deeply, or has too many patterns and operators",
-                hint=f"simplify it, or {instead}",
-                code="too-complex",
-                depth=MOST_DEPTH,
-                chain=MOST_CHAIN,
+                what, hint=hint, code="too-complex", depth=MOST_DEPTH, chain=MOST_CHAIN
             )
         context.take(token)
     return outer

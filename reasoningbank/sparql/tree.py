@@ -16,8 +16,9 @@ from functools import cached_property, lru_cache
 from typing import Literal, NamedTuple, cast
 
 from reasoningbank.errors import QueryError
-from reasoningbank.sparql.syntax import syntax_error
+from reasoningbank.sparql.syntax import empty_query, syntax_error
 from reasoningbank.sparql.tokens import (
+    FORMS,
     UPDATE_WORDS,
     Token,
     check_query_size,
@@ -32,7 +33,6 @@ ClauseKind = Literal[
     "subselect",
 ]  # fmt: skip
 
-_FORMS = ("SELECT", "ASK", "CONSTRUCT", "DESCRIBE")
 _BLOCKS = ("OPTIONAL", "MINUS", "GRAPH", "SERVICE", "FILTER", "BIND")
 #: Digits of a LIMIT.
 MOST_DIGITS = 18
@@ -96,6 +96,12 @@ class _Patterns(NamedTuple):
     values: Clause | None
     others: tuple[Group, ...]
 
+    @property
+    def groups(self) -> tuple[Group, ...]:
+        """All groups, in written order."""
+        groups = (*self.others, *((self.where,) if self.where else ()))
+        return tuple(sorted(groups, key=lambda group: group.start))
+
 
 @dataclass(frozen=True)
 class QueryTree:
@@ -143,9 +149,8 @@ class QueryTree:
 
     def statements(self) -> list[Clause]:
         """Return the clauses that hold triple patterns, in written order."""
-        groups = (*self.others, *((self.where,) if self.where else ()))
-        ordered = sorted(groups, key=lambda group: group.start)
-        return [c for group in ordered for c in group.walk() if c.kind == "triples"]
+        groups = self._patterns.groups
+        return [c for group in groups for c in group.walk() if c.kind == "triples"]
 
     def triple_patterns(self) -> list[TriplePattern]:
         """Return all triple patterns, in written order; the template of CONSTRUCT is left out."""
@@ -165,15 +170,15 @@ def outline(query: str) -> QueryTree:
     outer = check_query_size(body)
     star, projected = projection(body)
     return QueryTree(
-        text=query,
-        form=form,
-        body=body,
-        limit=_limit(query, outer),
-        prefix_at=tokens[0].start,
-        declared=declared,
-        projected=projected if form == "SELECT" else (),
-        star=star,
-        service_targets=tuple(_targets(body)),
+        query,
+        form,
+        body,
+        _limit(query, outer),
+        tokens[0].start,
+        declared,
+        projected if form == "SELECT" else (),
+        star,
+        tuple(_targets(body)),
     )
 
 
@@ -186,21 +191,13 @@ def read_query(query: str) -> QueryTree:
 
 def _form(query: str, body: Sequence[Token]) -> Form:
     if not body:
-        raise QueryError(
-            "the query is empty",
-            hint="write a SELECT, ASK, CONSTRUCT or DESCRIBE",
-            code="empty-query",
-        )
+        raise empty_query()
     first = body[0]
     if first.is_word(*UPDATE_WORDS):
-        raise syntax_error(
-            query,
-            first.start,
-            f"{first.text.upper()} is an update, and only queries are allowed",
-            hint="ask with SELECT, ASK, CONSTRUCT or DESCRIBE",
-            code="update-refused",
-        )
-    if not first.is_word(*_FORMS):
+        what = f"{first.text.upper()} is an update, and only queries are allowed"
+        hint = "ask with SELECT, ASK, CONSTRUCT or DESCRIBE"
+        raise syntax_error(query, first.start, what, hint=hint, code="update-refused")
+    if not first.is_word(*FORMS):
         raise syntax_error(query, first.start, "")
     return cast(Form, first.text.upper())
 
@@ -308,15 +305,15 @@ class _Reader:
     def _is(self, *words: str) -> bool:
         return self.at < len(self.tokens) and self.tokens[self.at].is_word(*words)
 
-    def _take(self, text: str) -> None:
+    def _step(self) -> Token:
         token = self._token()
+        self.at += 1
+        return token
+
+    def _take(self, text: str) -> None:
+        token = self._step()
         if token.text != text:
             raise _unreadable(token, f"expected {text!r}")
-        self.at += 1
-
-    def _step(self) -> None:
-        self._token()
-        self.at += 1
 
     def _end(self) -> int:
         return self.tokens[self.at - 1].end
@@ -350,9 +347,7 @@ class _Reader:
             return Clause("union", start, self._end(), groups=tuple(union))
         if self._is("SELECT"):
             inner = self.read("}")
-            groups = [*inner.others, *([inner.where] if inner.where else [])]
-            groups.sort(key=lambda group: group.start)
-            return Clause("subselect", start, self._end(), groups=tuple(groups))
+            return Clause("subselect", start, self._end(), groups=inner.groups)
         if self._is("VALUES"):
             return self._values()
         if not self._is(*_BLOCKS):
@@ -437,10 +432,9 @@ class _Reader:
                     self._path()
                 self._take(")")
             else:
-                token = self._token()
+                token = self._step()
                 if token.kind not in ("iri", "name") and token.text != "a":
                     raise _unreadable(token, "expected a property")
-                self.at += 1
             if self._text() in ("?", "*", "+"):
                 self.at += 1
             if self._text() not in ("/", "|"):
