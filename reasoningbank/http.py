@@ -62,8 +62,6 @@ SinkFor = Callable[[Message], Spool | None]
 
 @dataclass(frozen=True)
 class Reply:
-    """A response."""
-
     status: int
     headers: Message
     body: bytes = field(repr=False)
@@ -73,7 +71,6 @@ class Reply:
 
     @property
     def media_type(self) -> str:
-        """The content type without parameters, in lower case."""
         return media_type(self.headers)
 
     @property

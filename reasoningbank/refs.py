@@ -2,7 +2,7 @@
 
 Each trial has one store. It keeps tables in memory up to a limit, spills the rest to memory-mapped
 Arrow files (so a slice of ten million rows costs as much as a slice of ten), and is released with
-the trial. A table that was spilled already stays on disk.
+the trial.
 """
 
 from __future__ import annotations

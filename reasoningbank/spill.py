@@ -1,8 +1,7 @@
 """Responses and tables that outgrow memory: in files without a name, gone with their last reader.
 
-A file without a name cannot be left behind, however the process ends: the system frees its space
-when its last mapping is released. The files are in the system's temporary folder (``TMPDIR`` moves
-it; if that folder is itself in memory, spilling saves nothing).
+A file without a name cannot be left behind, however the process ends. The files are in the system's
+temporary folder (``TMPDIR`` moves it; if that folder is itself in memory, spilling saves nothing).
 """
 
 from __future__ import annotations
@@ -59,7 +58,6 @@ class GrowingTable:
                 self._file.close()
 
     def add(self, block: pa.Table) -> None:
-        """Add rows."""
         self._left -= block.nbytes
         self._blocks.append(block)
         if self._left >= 0:
@@ -115,7 +113,6 @@ class Spool:
                 yield whole
 
     def close(self) -> None:
-        """Discard what was taken."""
         self.file.close()
 
 

@@ -50,7 +50,6 @@ class CallUsage:
     generation_s: float | None = None
 
     def counted(self) -> Usage:
-        """Return what the call adds to a trial's usage."""
         if self.from_cache:
             return Usage(cached_calls=1)
         return Usage(
@@ -84,14 +83,12 @@ class UsageCounter(BaseCallback):  # type: ignore[misc]
             return self._total
 
     def on_lm_start(self, call_id: str, instance: Any, inputs: dict[str, Any]) -> None:
-        """Note the start of a call."""
         with self._lock:
             self._open[call_id] = (time.monotonic(), instance, dict(inputs))
 
     def on_lm_end(
         self, call_id: str, outputs: Any | None, exception: BaseException | None = None
     ) -> None:
-        """Count a call and record it."""
         with self._lock:
             began, lm, inputs = self._open.pop(call_id)
         seconds = time.monotonic() - began
@@ -222,7 +219,6 @@ class Pacing(BaseCallback):  # type: ignore[misc]
         self.model, self.limit = model, limit
 
     def on_lm_start(self, call_id: str, instance: Any, inputs: dict[str, Any]) -> None:
-        """Wait for the call's turn."""
         asked = inputs.get("messages") or inputs.get("prompt") or inputs.get("request") or ""
         settings = {**instance.kwargs, **(inputs.get("kwargs") or {})}
         most = settings.get("max_tokens") or settings.get("max_completion_tokens") or 0

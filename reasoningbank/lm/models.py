@@ -105,8 +105,7 @@ def make_lm(
 
     Args:
         name: An embedded model or GGUF file whose server runs at `api_base`, or LiteLLM's name.
-        role: ``solver``, ``judge``, ``distiller`` or ``extractor``. On a local server each role has
-            its own slot and so its own cached prompt prefix.
+        role: ``solver``, ``judge``, ``distiller`` or ``extractor``, each with a local slot.
         temperature: 0 for the most likely answer; None for the model's own default.
         max_tokens: Tokens an answer may have; None for 1,024 (local) or the provider's default.
         seed: Seed of the sampling, if the model accepts one and `temperature` is not 0.
@@ -115,9 +114,8 @@ def make_lm(
         num_retries: Retries after a rate limit, a time-out or a lost connection, with backoff;
             by default 5 for a hosted model and 1 for a local one.
         timeout_s: Seconds to wait for an answer.
-        api_base: Address of an OpenAI-compatible interface, e.g. ``http://127.0.0.1:8080/v1``.
-            The provider's key is never sent to an address given here; name one with
-            `api_key_env` if it is needed.
+        api_base: Address of an OpenAI-compatible interface, e.g. ``http://127.0.0.1:8080/v1``;
+            the provider's key is never sent there.
         api_key_env: Environment variable that holds the key.
         workers: Solvers that call a local server at the same time.
         worker: Which of them this is, from 0.
@@ -125,8 +123,7 @@ def make_lm(
         limit: The provider's rate limit, for which calls wait; DSPy's own retries of a call do not.
 
     Raises:
-        UsageError: If name or role is unknown, the model refuses a setting, or a local model has
-            no address (`open_lm` starts its server).
+        UsageError: If a name or setting is wrong, or a local model has no address.
         SetupError: If the key is missing.
     """
     settings: dict[str, Any] = {"cache": cache, "max_tokens": max_tokens}
@@ -198,8 +195,7 @@ def open_lm(
 
     Raises:
         UsageError: If the name is unknown.
-        SetupError: If the weights are missing or wrong, the key is missing, or the server does not
-            start.
+        SetupError: If weights or key are missing or wrong, or the server does not start.
     """
     model = parse_name(name)
     versions: dict[str, Any] = {"dspy": version("dspy")}
@@ -273,7 +269,6 @@ class LocalEngine:
     timeout_s: float
 
     def complete(self, request: Any) -> Any:
-        """Answer a `dspy.lm15.Request`."""
         config = request.config
         extensions = {**(config.extensions or {}), "id_slot": self.slot}
         try:
@@ -306,16 +301,14 @@ class AsyncLocalEngine:
     engine: LocalEngine
 
     async def complete(self, request: Any) -> Any:
-        """Answer a `dspy.lm15.Request`."""
         return await asyncio.to_thread(self.engine.complete, request)
 
 
 class PlainAdapter(dspy.Adapter):  # type: ignore[misc]
     """Writes a signature with one input and one output as a plain chat, without field names.
 
-    The markers of `dspy.ChatAdapter` are about 25 tokens per example, and no small model was
-    trained on them: with the same examples the 1.5B model copied the nearest query instead of
-    answering.
+    No small model was trained on the markers of `dspy.ChatAdapter`: with the same examples the 1.5B
+    model copied the nearest query instead of answering.
     """
 
     def format_system_message(self, signature: type[dspy.Signature]) -> str:

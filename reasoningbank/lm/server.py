@@ -1,8 +1,7 @@
 """The local model: llama.cpp's OpenAI-compatible server in a process of its own, on loopback.
 
-Each `LocalModel` starts and stops its own server. A shared one would need leases and an idle
-time-out, would let one run evict another's prompt prefixes, and would make timings meaningless. To
-share one on purpose, start it with ``reasoningbank lm serve`` and pass its address.
+Each `LocalModel` starts and stops its own server: in a shared one, a run would evict another's
+prompt prefixes. To share one, start it with ``reasoningbank lm serve`` and pass its address.
 """
 
 from __future__ import annotations
@@ -84,12 +83,10 @@ class LocalModel:
 
     @property
     def alive(self) -> bool:
-        """Whether the server process runs."""
         return self._process is not None and self._process.poll() is None
 
     @property
     def pid(self) -> int | None:
-        """The server's process number, None before it starts."""
         return self._process.pid if self._process else None
 
     def __enter__(self) -> LocalModel:

@@ -1,9 +1,8 @@
 """Token counts without a model: an estimate that is the same on every machine.
 
-Prompt budgets depend on it, so it needs no weights and no network, and does not change with a
-library's version. Text is split as the tokenizers of the GPT-2 family do before merging (words with
-the space before them, single digits, runs of signs), and each piece costs its average in the local
-model's vocabulary (Qwen2.5), fitted on questions, queries, Turtle, prose and tool output;
+Prompt budgets depend on it, so it does not change with a library's version. Text is split as the
+tokenizers of the GPT-2 family do before merging (words with the space before them, single digits,
+runs of signs), and each piece costs its average in the local model's vocabulary (Qwen2.5);
 `benchmarks/token_counts.py` measures it.
 """
 

@@ -104,8 +104,7 @@ def pull(
 ) -> Path:
     """Download the weights of an embedded model, unless they are there.
 
-    An interrupted download is continued. Two processes may pull at once: the second waits, and
-    finds the file.
+    An interrupted download is continued. A second process that pulls waits, and finds the file.
 
     Args:
         name: A name of the catalogue, or weights that need not be in it.
@@ -181,7 +180,6 @@ def _stored(weights: ModelWeights, path: Path) -> Stored:
 
 
 def _fetched(partial: Path) -> int:
-    """Return the bytes of an unfinished download, from the hub or in parts."""
     files = [partial, *partial.with_suffix(".parts").glob("*.bin")]
     return sum(file.stat().st_size for file in files if file.is_file())
 

@@ -146,7 +146,6 @@ class FaissTable(VectorTable):
         return found[0][kept], found[1][kept].round(DECIMALS)
 
     def _settle(self) -> Any:
-        """Return the index with all vectors."""
         if self._index is None:
             total = sum(len(keys) for keys, _ in self._waiting)
             lists, kept = (math.isqrt(total) // 2, "SQfp16") if total >= LARGE else (1, "Flat")

@@ -38,11 +38,10 @@ class WordIndex:
     """An FTS5 table of texts by number; case, accents and the parts of identifiers are ignored.
 
     The score of a text is its BM25 divided by the total weight of the query's words, those that no
-    text has included: a query in another language, with a few words in common by chance, scores
-    close to 0. Word weights are Lucene's, since FTS5's vanish for a word that half of the texts
-    have. BM25 is computed here: FTS5's own function looks up the length of a text for every word,
-    which took most of the time of a search. The caller manages transactions and lets one thread in
-    at a time.
+    text has included: a few words in common by chance score close to 0. Word weights are Lucene's,
+    since FTS5's vanish for a word that half of the texts have. BM25 is computed here: FTS5's own
+    function looks up the length of a text for every word, which takes most of the time of a search.
+    The caller manages transactions and lets one thread in at a time.
     """
 
     def __init__(self, database: sqlite3.Connection, table: str = "words") -> None:

@@ -2,9 +2,7 @@
 
 `Schema` holds it; `lint` says what is wrong with a query, `explain_empty` why a query returned
 nothing, `explain_error` what was meant where a query cannot be sent, and `explain_query` does
-whichever of these fits. Each result is a list of `Finding`; `as_lines` renders them for an agent.
-
-docs/diagnosis.md lists the codes of the findings and their fields.
+whichever of these fits. docs/diagnosis.md lists the codes of the findings and their fields.
 """
 
 from reasoningbank.findings import Finding

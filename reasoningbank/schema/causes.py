@@ -16,6 +16,7 @@ from reasoningbank.schema.lookups import (
     NUMBER,
     Lookups,
     TextCondition,
+    plain_and_english,
     read_condition,
     read_literal,
     variants,
@@ -36,7 +37,6 @@ _SERVICE_TRIPLES, _PROPERTIES, _LISTED = 5_000, 200, 5
 
 
 def explain_failure(look: Lookups, failure: Failure) -> Finding:
-    """Return a finding on one part that leaves no rows."""
     unit, text = failure.unit, short(failure.unit.shown)
     look = replace(look, context=failure.context)
     if unit.kind == "filter":
@@ -132,7 +132,7 @@ def _bound(look: Lookups, failure: Failure) -> Unit:
 def _outside(look: Lookups, failure: Failure, pattern: TriplePattern, text: str) -> Finding | None:
     """Return that a pattern matches in another graph than the one that the query names."""
     graph = _GRAPH.match(failure.context)
-    named = graph is not None or look.prober.has_dataset
+    named = graph is not None or bool(look.prober.dataset)
     known = look.name(pattern.predicate) in look.schema.properties
     if not named and (failure.context != "%s" or not known):
         return None
@@ -248,7 +248,7 @@ def _fixed(
             hint = f"write {instead}, which finds {sample}"
             found = {**fields, "instead": instead, "sample": sample}
             return Finding(code, what, hint=hint, fields=found)
-    owner = look.there.owner([string, full(Literal(wanted, language="en"))])
+    owner = look.there.owner(plain_and_english(wanted))
     if owner is None:
         return None
     return Finding(code, what, hint=str(owner), fields={**fields, **owner.fields()})
@@ -271,7 +271,6 @@ class Constants:
     pattern: TriplePattern
 
     def explain(self) -> Finding | None:
-        """Return a finding on the pattern; None if no constant is at fault."""
         subject, predicate, object_ = self.pattern
         text, resource = read_literal(object_), self.look.name(subject)
         if text is None and resource is not None:

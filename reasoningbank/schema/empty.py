@@ -43,7 +43,7 @@ from reasoningbank.sparql import (
     Result,
     SPARQLClient,
 )
-from reasoningbank.sparql.probing import MOST_PROBES, MOST_SECONDS, Prober, Unit, find_failures
+from reasoningbank.sparql.probing import Prober, Unit, find_failures
 from reasoningbank.sparql.syntax import MOST_CHARS as LONGEST_QUERY
 from reasoningbank.sparql.terms import RDF_TYPE, absolute, full
 from reasoningbank.sparql.tokens import Token, closing, prologue, tokenize
@@ -103,7 +103,7 @@ def explain_empty(
         query = read_query(prepared.text)
     except QueryError:
         return findings
-    prober = Prober(query, run, most=MOST_PROBES, seconds=MOST_SECONDS)
+    prober = Prober(query, run)
     look = Lookups(prober, schema, namespaces, query.declared)
     unknown, found = find_unknown(prepared, query, look, look_up=True)
     findings += found

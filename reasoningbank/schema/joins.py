@@ -31,7 +31,6 @@ class Joins:
     failure: Failure
 
     def explain(self) -> Finding:
-        """Return a finding on the part."""
         unit, before = self.failure.unit, self.failure.before
         text = short(written_text(unit.shown if unit.pattern is None else str(unit.pattern)))
         earlier = {name for other in before for name in other.variables}
@@ -226,7 +225,6 @@ class Joins:
         return f"{self.look.show(sample.value)}{kind}"
 
     def _unused(self) -> str:
-        """Return a variable that the query does not use."""
         units = (*self.failure.before, self.failure.unit)
         used = {name for unit in units for name in unit.variables}
         names = ("other", "another", *(f"other{number}" for number in range(2, len(used) + 3)))

@@ -6,13 +6,14 @@ import heapq
 import itertools
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from pyoxigraph import NamedNode
 
 from reasoningbank.errors import QueryError
 from reasoningbank.schema.schema import Schema
-from reasoningbank.sparql import SPARQLClient, TableResult, iri
+from reasoningbank.sparql import SPARQLClient, iri
 from reasoningbank.sparql.terms import RDF_TYPE
 
 #: What a step against the direction of its property costs, compared with one along it.
@@ -205,15 +206,11 @@ def observed_values(client: SPARQLClient, schema: Schema) -> Observed:
             {{ SELECT ?s ?o WHERE {{ ?s {iri(name)} ?o }} LIMIT {MOST_TRIPLES} }}
             ?s a ?class . OPTIONAL {{ ?o a ?type }}
             BIND(COALESCE(?type, DATATYPE(?o)) AS ?value) }}"""
-        try:
-            result = client.query(query)
-        except QueryError:
-            continue
-        assert isinstance(result, TableResult), "a SELECT has a table"
         values: dict[str, set[str]] = defaultdict(set)
-        for of, value in result.rows():
-            if isinstance(of, NamedNode):
-                values[of.value] |= {value.value} if isinstance(value, NamedNode) else set()
+        with suppress(QueryError):
+            for of, value in client.rows(query):
+                if isinstance(of, NamedNode):
+                    values[of.value] |= {value.value} if isinstance(value, NamedNode) else set()
         if values:
             found[name] = {of: tuple(sorted(kinds)) for of, kinds in sorted(values.items())}
     return found

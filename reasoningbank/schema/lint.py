@@ -120,8 +120,6 @@ def _resources(unknown: Sequence[UsedName], look: Lookups) -> dict[str, Finding]
 
 @dataclass(frozen=True)
 class _Judge:
-    """Says what is wrong with one unknown name."""
-
     schema: Schema
     namespaces: Mapping[str, str]
     classes: Mapping[str, tuple[str, ...]]

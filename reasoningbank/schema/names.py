@@ -252,15 +252,12 @@ def shown(name: str, namespaces: Mapping[str, str]) -> str:
 
 
 class UsedName(NamedTuple):
-    """An IRI of a query."""
-
     iri: str
     written: str
     role: Role
     pattern: TriplePattern
 
     def fields(self) -> dict[str, Any]:
-        """Return what a `Finding` says of it."""
         subject = self.pattern.subject
         return {"name": self.written, "iri": self.iri, "role": self.role, "subject": subject}
 

@@ -1,21 +1,21 @@
 """Paths in the data from a resource to the values of an answer.
 
-Where a question's resources and its answer are known and the query is not, such paths say which
-properties the query needs: learning from question-answer pairs (Berant et al., Semantic parsing on
-Freebase from question-answer pairs, EMNLP 2013).
+They say which properties the query of an answered question needs (Berant et al., Semantic parsing
+on Freebase from question-answer pairs, EMNLP 2013).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import product
 
 from pyoxigraph import Literal, NamedNode
 
 from reasoningbank.errors import QueryError
-from reasoningbank.sparql import STANDARD_PREFIXES, SPARQLClient, TableResult
-from reasoningbank.sparql.terms import Term, written
+from reasoningbank.sparql import SPARQLClient
+from reasoningbank.sparql.terms import RDF_TYPE, Term, written
 
 #: Values that a path must reach, paths of one shape and classes that are counted, paths returned.
 MOST_VALUES = 5
@@ -23,7 +23,6 @@ MOST_COUNTED = 8
 MOST_PATHS = 2
 #: Seconds for one query of the search.
 TIMEOUT_S = 5.0
-_TYPE = STANDARD_PREFIXES["rdf"] + "type"
 
 
 @dataclass(frozen=True)
@@ -80,10 +79,8 @@ def paths_to(
         leads through a literal, or back by the property that it came by.
     """
     wanted = tuple(dict.fromkeys(values))
-    if not wanted:
-        return ()
     some = wanted[:MOST_VALUES]
-    for length in range(1, most_hops + 1):
+    for length in range(1, most_hops + 1) if wanted else ():
         found = [
             replace(path, reached=_reached(client, path))
             for way in product((True, False), repeat=length)
@@ -103,7 +100,7 @@ def _leading(
     client: SPARQLClient, start: str, values: Sequence[str], way: Sequence[bool]
 ) -> Iterator[DataPath]:
     hops = [(f"?p{n}", ahead) for n, ahead in enumerate(way)]
-    tests = [f"?p{n} != <{_TYPE}>" for n in range(len(way))]
+    tests = [f"?p{n} != <{RDF_TYPE}>" for n in range(len(way))]
     tests += [f"!isLiteral(?x{n})" for n in range(1, len(way))]
     tests += [f"?p{n} != ?p{n + 1}" for n in range(len(way) - 1) if way[n] != way[n + 1]]
     names = " ".join(name for name, _ in hops)
@@ -158,9 +155,7 @@ def _values(values: Sequence[str]) -> str:
 
 
 def _rows(client: SPARQLClient, query: str) -> list[tuple[Term | None, ...]]:
-    try:
-        result = client.query(query, timeout_s=TIMEOUT_S)
-    except QueryError:
-        # A path that is not found in time is not offered.
-        return []
-    return result.rows() if isinstance(result, TableResult) else []
+    # A path that is not found in time is not offered.
+    with suppress(QueryError):
+        return client.rows(query, timeout_s=TIMEOUT_S)
+    return []

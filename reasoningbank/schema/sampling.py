@@ -96,7 +96,6 @@ class EndpointProfile:
         self._lock = threading.RLock()
 
     def close(self) -> None:
-        """Close the connection; no further request is sent."""
         self._client.close()
 
     def ask(self) -> Ask:
@@ -164,8 +163,6 @@ def side_client(config: EndpointConfig, timeout_s: float) -> SPARQLClient:
 
 @dataclass(frozen=True)
 class Way(Generic[T]):
-    """One way to an answer."""
-
     name: str
     ask: Callable[[], T | None]
     key: str = ""
@@ -246,13 +243,11 @@ class Counted:
 
 
 def classes(profile: EndpointProfile, limit: int) -> Counted:
-    """Return the most frequent classes."""
     statistics = "?part void:class ?name ; void:entities ?n"
     return _names(profile, "classes", (statistics, "SUM"), "?s a ?name", limit)
 
 
 def properties(profile: EndpointProfile, limit: int) -> Counted:
-    """Return the most frequent properties; raises as `classes` does."""
     statistics = "?part void:property ?name ; void:triples ?n"
     return _names(profile, "properties", (statistics, "MAX"), "?s ?name ?o", limit)
 

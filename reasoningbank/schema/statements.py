@@ -13,7 +13,7 @@ from rdflib.term import Identifier, Literal, URIRef, Variable
 
 from reasoningbank.schema.lookups import read_condition, read_literal
 from reasoningbank.sparql.terms import RDF_TYPE, absolute
-from reasoningbank.sparql.tokens import AGGREGATES, Token, tokenize
+from reasoningbank.sparql.tokens import AGGREGATES, Token, closing, split_at, tokenize
 from reasoningbank.sparql.tree import Clause, Group, QueryTree, projection, read_query
 
 #: A regular expression that is one plain text from end to end.
@@ -42,7 +42,6 @@ class Statement:
 
     @property
     def is_type(self) -> bool:
-        """Whether its predicate is ``rdf:type``."""
         return str(self.predicate) == RDF_TYPE
 
     def meets(self, other: Statement) -> bool:
@@ -185,14 +184,14 @@ class _Walk:
         place: _Place,
         skippable: bool,
     ) -> None:
-        sides = _split(path, "|")
+        sides = split_at(path, "|")
         if len(sides) > 1:
             number = next(self._numbers)
             for at, side in enumerate(sides):
                 inside = replace(place, branch=(*place.branch, (number, at)))
                 self._path(subject, side, object_, inside, skippable)
             return
-        steps = _split(path, "/")
+        steps = split_at(path, "/")
         if len(steps) > 1:
             between = [Variable(f"step{next(self._steps)}") for _ in steps[1:]]
             for start, step, end in zip(
@@ -229,7 +228,7 @@ class _Walk:
             if own[3].is_word("AS"):
                 self.texts[place.variable(own[4].text[1:])].add(own[2].text)
             return
-        for part in _split(own[1:], "&&", depth=False):
+        for part in split_at(own[1:], "&&", nested=True):
             condition = read_condition(f"FILTER {' '.join(t.text for t in part)}")
             if condition is None:
                 continue
@@ -238,7 +237,6 @@ class _Walk:
                 self.texts[place.variable(name)].add(text)
 
     def values(self, tokens: Sequence[Token], place: _Place) -> None:
-        """Read the rows of a VALUES clause."""
         opening = next(at for at, token in enumerate(tokens) if token.text == "{")
         names = [token.text[1:] for token in tokens[:opening] if token.kind == "variable"]
         self._relate(names, place)
@@ -251,29 +249,13 @@ class _Walk:
         self.related.append(frozenset(place.variable(name) for name in names))
 
 
-def _parentheses(tokens: Sequence[Token]) -> Iterator[list[Token]]:
+def _parentheses(tokens: Sequence[Token]) -> Iterator[Sequence[Token]]:
     """Yield what is in the outermost parentheses, up to the WHERE group."""
-    depth = 0
-    part: list[Token] = []
-    for token in tokens:
-        if token.text == "{":
+    at = 0
+    while at < len(tokens) and tokens[at].text != "{":
+        end = closing(tokens, at) if tokens[at].text == "(" else at + 1
+        if any(token.text == "{" for token in tokens[at:end]):
             return
-        depth += (token.text == "(") - (token.text == ")")
-        if depth:
-            part.append(token)
-        elif part:
-            yield part
-            part = []
-
-
-def _split(tokens: Sequence[Token], sign: str, *, depth: bool = True) -> list[Sequence[Token]]:
-    """Split at a sign: outside of parentheses, or anywhere."""
-    parts: list[list[Token]] = [[]]
-    level = 0
-    for token in tokens:
-        level += depth and (token.text == "(") - (token.text == ")")
-        if level == 0 and token.text == sign:
-            parts.append([])
-        else:
-            parts[-1].append(token)
-    return list(parts)
+        if tokens[at].text == "(":
+            yield tokens[at:end]
+        at = end

@@ -41,7 +41,6 @@ class Structure:
     namespaces: Mapping[str, str]
 
     def short(self, name: str) -> str:
-        """Return an IRI as a prompt writes it."""
         return shown(name, self.namespaces)
 
     def show(self, term: Identifier) -> str:
@@ -294,7 +293,6 @@ class _Claim:
     object: frozenset[str]
 
     def ends(self) -> Iterator[tuple[Identifier, frozenset[str]]]:
-        """Yield the variables whose classes it implies."""
         one = self.statement
         for term, classes in ((one.subject, self.subject), (one.object, self.object)):
             if classes and isinstance(term, Variable):
@@ -302,7 +300,6 @@ class _Claim:
 
 
 def terms_of(schema: Schema, role: str) -> Mapping[str, NamedTerm]:
-    """Return the classes, or the properties, of a schema."""
     return schema.classes if role == "class" else schema.properties
 
 
@@ -312,7 +309,6 @@ def _has(schema: Schema, role: str, name: str) -> bool:
 
 
 def is_datatype(name: str) -> bool:
-    """Return whether an IRI names a datatype."""
     return name.startswith(STANDARD_PREFIXES["xsd"]) or name.endswith(("#Literal", "#langString"))
 
 

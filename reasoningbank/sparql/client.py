@@ -6,14 +6,16 @@ import math
 import re
 import time
 import urllib.request
-from contextlib import closing
+from contextlib import AbstractContextManager, closing
 from dataclasses import replace
 from email.message import Message
+from typing import Any
 from urllib.parse import urljoin, urlsplit
 
 from SPARQLWrapper import POST, SPARQLWrapper
 
 import reasoningbank.http as http
+from reasoningbank.cache import DiskCache
 from reasoningbank.errors import EndpointError, QueryError, QueryTimeoutError, UsageError
 from reasoningbank.http import MESSAGE_CHARS, Reply, SinkFor, TimedOut, gate_for, media_type
 from reasoningbank.sparql import formats
@@ -27,7 +29,7 @@ from reasoningbank.sparql.results import (
     Result,
     TableResult,
 )
-from reasoningbank.sparql.terms import short
+from reasoningbank.sparql.terms import Term, short
 from reasoningbank.spill import Spool
 
 TSV = "text/tab-separated-values"
@@ -65,7 +67,7 @@ _HINTS = {
 }
 
 
-class SPARQLClient:
+class SPARQLClient(AbstractContextManager["SPARQLClient"]):
     """Talks to one endpoint; thread-safe.
 
     Only the endpoint's own address can be reached: redirects to another host are refused, and
@@ -88,9 +90,6 @@ class SPARQLClient:
         self._tsv = config.tsv
         self._closed = False
 
-    def __enter__(self) -> SPARQLClient:
-        return self
-
     def __exit__(self, *_: object) -> None:
         self.close()
 
@@ -99,7 +98,6 @@ class SPARQLClient:
         self._closed = True
 
     def prepare(self, query: str, *, limit: int | None = None) -> PreparedQuery:
-        """Prepare a query with this endpoint's prefixes, aliases and allowed services."""
         return prepare(
             query,
             prefixes=self.config.namespaces,
@@ -117,10 +115,8 @@ class SPARQLClient:
     ) -> Result:
         """Send a query and read its result.
 
-        One row more than wanted is requested, so that `truncated` is exact: if a prepared query's
-        LIMIT was added or lowered, the rows beyond it count as cut off.
-
-        The endpoint's settings apply where `timeout_s` (of one try) or `max_rows` are None.
+        The endpoint's settings apply where `timeout_s` (of one try) or `max_rows` are None. One row
+        more than wanted is requested, so that `truncated` is exact.
 
         Raises:
             QueryError: If the query is wrong or refused by the engine.
@@ -137,7 +133,7 @@ class SPARQLClient:
         timeout = self.config.timeout_s if timeout_s is None else timeout_s
         if self.config.cache is None or is_loopback(self.config.address):
             return self._ask(prepared, rows, timeout, began)
-        cache = AnswerCache.shared(self.config.cache)
+        cache = AnswerCache(DiskCache.shared(self.config.cache, required=True))
         bounds = (rows, self.config.max_bytes, sorted(self.config.headers.items()))
         key = cache.key_of(self.config.address, prepared.text, prepared.form, *bounds)
         kept = cache.get(key, max_age_s=self.config.cache_age_s, source=self.config.source)
@@ -148,6 +144,12 @@ class SPARQLClient:
         if not result.truncated or result.n_rows >= rows:
             cache.put(key, result)
         return result
+
+    def rows(self, query: str | PreparedQuery, **bounds: Any) -> list[tuple[Term | None, ...]]:
+        """Return all rows of a SELECT; otherwise as `query`."""
+        result = self.query(query, **bounds)
+        assert isinstance(result, TableResult), "a SELECT has a table"
+        return result.rows()
 
     def fetch(self, path: str, accept: str, *, timeout_s: float | None = None) -> Reply:
         """GET a document of the endpoint's own origin; the reply may have any status.

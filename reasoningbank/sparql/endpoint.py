@@ -25,7 +25,6 @@ USER_AGENT = (
 
 
 def is_loopback(url: str) -> bool:
-    """Return whether an address is on this machine."""
     host = urlsplit(url).hostname or ""
     if host == "localhost":
         return True
@@ -139,7 +138,6 @@ class EndpointConfig:
 
     @property
     def address(self) -> str:
-        """The address that requests are sent to."""
         return self.query_url or self.url
 
     @property

@@ -3,11 +3,10 @@
 The algebra is rdflib's. Every edit is made at a token, never by searching the text, and can be
 traced back, so that an engine's error is reported in the author's own lines.
 
-rdflib's parser keeps state in its grammar: two threads in it at once break it for the rest of the
-process, so it is used under a lock. pyoxigraph offers no parser of its own, and evaluates at once
-what aggregates or asks: a few VALUES multiply to hours that no timeout ends. So a query is parsed
-with groups that match nothing, and an update, which is parsed as a whole before its first operation
-runs, behind one that fails.
+rdflib's parser keeps state in its grammar and breaks under two threads, so it is used under a lock.
+pyoxigraph offers no parser of its own, and evaluates at once what aggregates or asks, for hours if
+VALUES multiply. So a query is parsed with groups that match nothing, and an update, which is parsed
+as a whole before its first operation runs, behind one that fails.
 """
 
 from __future__ import annotations
@@ -38,8 +37,6 @@ MOST_TOKENS = 5_000
 
 @dataclass(frozen=True)
 class PreparedQuery:
-    """A query that is ready to be sent."""
-
     text: str  #: The query as sent: the author's text with prefixes, addresses and LIMIT adjusted
     form: Form
     #: The columns of a SELECT in order; empty if they cannot be determined

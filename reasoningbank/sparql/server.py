@@ -36,7 +36,6 @@ GraphFile = tuple[Path, str | None]
 
 
 def oxigraph_program() -> str:
-    """Return the path of the `oxigraph` program."""
     beside = Path(sys.executable).parent / "oxigraph"
     found = str(beside) if beside.exists() else shutil.which("oxigraph")
     if found is None:
@@ -48,10 +47,9 @@ class OxigraphServer:
     """Serves RDF files over real HTTP on loopback, for as long as this process lives.
 
     The server ends with `stop`, with the context, and also when this process is killed. Until
-    then it stays up at the same address: a supervisor process relays connections to the engine,
-    and starts it again with the same data when it has ended, or computes what no client waits
-    for. Requests meanwhile wait up to 10 s, and then get a 503, which clients retry; partly
-    loaded data are never served.
+    then it stays up at the same address: `supervisor.py` starts the engine again when it has
+    ended, or computes what no client waits for. Requests meanwhile wait up to 10 s, and then get a
+    503, which clients retry; partly loaded data are never served.
 
     Args:
         data: RDF files (N-Quads, TriG, N-Triples, Turtle, RDF/XML, JSON-LD; gzipped or not).
@@ -60,15 +58,13 @@ class OxigraphServer:
             triples are merged into the default graph (a third more memory); Oxigraph's own
             option for it yields a triple once for each graph that holds it, and ignores FROM.
         timeout_s: Seconds after which the engine ends a query; rounded up to whole seconds. It
-            checks the clock only when it reads its store. A product that goes on ends with the
-            engine: after as many seconds as a start takes (at least 2) if no client waits for it
-            or for anything else, and in any case this long after the limit.
+            checks the clock only when it reads its store; a query that goes on ends with the
+            engine, as many seconds later as a start takes (at least 2).
         port: Port to listen on; a free one by default.
         storage: ``memory`` loads the files at each start (420,000 quads: 1.4 s, merging 3 s)
             and answers two to five times faster than ``disk``, which loads them once into a
-            cache keyed by their contents (15 s), starts in 0.1 s, and refuses updates with
-            403. In memory, the program's own update address stays open to this machine's
-            processes; what is written there is lost when the engine is started again.
+            cache keyed by their contents (15 s), starts in 0.1 s, and refuses updates with 403.
+            What is written to memory is lost when the engine is started again.
     """
 
     def __init__(
@@ -100,14 +96,12 @@ class OxigraphServer:
 
     @property
     def port(self) -> int:
-        """The port it listens on."""
         if self._process is None:
             raise UsageError("the server is not running", hint="start it, or use it in a with")
         return self._port
 
     @property
     def url(self) -> str:
-        """The address of its query service."""
         return f"http://127.0.0.1:{self.port}/query"
 
     @property
@@ -140,7 +134,7 @@ class OxigraphServer:
             answer = self._process.stdout.readline()
             failed = json.loads(answer or '{"what": "no reason given", "where": "", "hint": ""}')
             if failed and failed["where"]:
-                raise UsageError(failed["what"], where=failed["where"], hint=failed["hint"])
+                raise UsageError(**failed)
             if failed:
                 what = f"the oxigraph program: {failed['what']}"
                 raise SetupError(what, where="OxigraphServer", hint=failed["hint"])

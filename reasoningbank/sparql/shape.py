@@ -10,8 +10,7 @@ algebra of a query that parses, the other the tokens of a pattern with slots ``<
 - `group_id`: the stable id of a gold's template, on which splits depend.
 
 Variables are distinguished by their context, by color refinement (Weisfeiler and Leman 1968). Among
-variables that still look the same, one is singled out (McKay 1981, without his full search, which
-could take exponential time).
+those that still look the same, one is singled out (McKay 1981, without his exponential search).
 """
 
 from __future__ import annotations
@@ -52,15 +51,11 @@ class Name:
 
 @dataclass(frozen=True)
 class Row:
-    """Parts in a fixed order."""
-
     parts: tuple[Node, ...]
 
 
 @dataclass(frozen=True)
 class Bag:
-    """Parts in any order."""
-
     parts: tuple[Node, ...]
 
 

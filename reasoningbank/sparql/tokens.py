@@ -3,10 +3,9 @@
 The terminals are those of SPARQL 1.1 (section 19.8) with the additions of SPARQL 1.2. Codepoint
 escapes outside strings and IRIs are not expanded; they come out as ``other``.
 
-By the longest match of the specification ``?a<1&&?b>2`` contains an IRI; parsers that read by
-context, such as Oxigraph's and rdflib's, see two comparisons. If this tokenizer read the text
-differently from the engine, patterns could hide in what looks like a string. So `<` after an
-operand of an expression is an operator here too; nothing else can follow an operand.
+By the longest match of the specification ``?a<1&&?b>2`` contains an IRI; engines that read by
+context see two comparisons. Patterns could hide in such a difference, so `<` after an operand of an
+expression is an operator here too.
 """
 
 from __future__ import annotations
@@ -136,7 +135,6 @@ class _Context:
         return self._open[-1][0] == ")"
 
     def take(self, token: Token) -> None:
-        """Continue with a token."""
         if token.is_word("VALUES"):
             self._values = len(self._open)
         if token.text in _CLOSED_BY:
@@ -170,6 +168,19 @@ def closing(tokens: Sequence[Token], at: int) -> int:
     return len(tokens)
 
 
+def split_at(tokens: Sequence[Token], sign: str, *, nested: bool = False) -> list[Sequence[Token]]:
+    """Split tokens at a sign: outside of parentheses, or with `nested` anywhere."""
+    parts: list[list[Token]] = [[]]
+    depth = 0
+    for token in tokens:
+        depth += not nested and (token.text == "(") - (token.text == ")")
+        if depth == 0 and token.text == sign:
+            parts.append([])
+        else:
+            parts[-1].append(token)
+    return list(parts)
+
+
 def position(text: str, offset: int) -> tuple[int, int]:
     r"""Return line and column, both from 1, of an offset."""
     before = text[:offset]
@@ -177,7 +188,6 @@ def position(text: str, offset: int) -> tuple[int, int]:
 
 
 def variables_in(text: str) -> list[str]:
-    """Return the variables in a piece of a query, without question marks, each once."""
     found = (token.text[1:] for token in tokenize(text) if token.kind == "variable")
     return list(dict.fromkeys(found))
 
@@ -222,7 +232,6 @@ _BLANK_LINES = re.compile(r"[ \t\r]*\n(?:[ \t\r]*\n)*")
 
 
 def without_comments(query: str) -> str:
-    """Return a query without its comments."""
     parts = []
     end = 0
     for token in tokenize(query):

@@ -4,8 +4,8 @@ Every part has its position in the text, so a query is taken apart and edited fa
 algebra cannot be written back as SPARQL. Abbreviations with ``;``, ``,`` and ``[]`` are expanded
 in the triple patterns. Grammar: SPARQL 1.1 Query Language, rules 52 to 106.
 
-`outline` reads what limits and allowed addresses need. It works for what rdflib cannot parse too,
-so these checks have no gap. `read_query` reads the patterns as well.
+`outline` reads what limits and allowed addresses need, also of what rdflib cannot parse;
+`read_query` reads the patterns as well.
 """
 
 from __future__ import annotations
@@ -98,7 +98,6 @@ class _Patterns(NamedTuple):
 
     @property
     def groups(self) -> tuple[Group, ...]:
-        """All groups, in written order."""
         groups = (*self.others, *((self.where,) if self.where else ()))
         return tuple(sorted(groups, key=lambda group: group.start))
 
