@@ -53,8 +53,7 @@ class ReasoningBankError(Exception):
         )
         super().__init__(self.finding.what)
 
-    #: The parts of the finding.
-    what: str
+    what: str  #: The parts of the finding
     where: str
     hint: str
     code: str

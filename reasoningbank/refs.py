@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 import threading
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
@@ -52,7 +53,7 @@ class Ref:
 RefLike = Ref | str | Mapping[str, Any]
 
 
-class RefStore:
+class RefStore(AbstractContextManager["RefStore"]):
     """Keeps the values of handles, bounded in memory, until it is closed; thread-safe.
 
     Args:
@@ -69,9 +70,6 @@ class RefStore:
         self._closed = False
         self._lock = threading.Lock()
         self._spilling = threading.Lock()
-
-    def __enter__(self) -> RefStore:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.close()

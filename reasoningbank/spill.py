@@ -9,7 +9,7 @@ from __future__ import annotations
 import tempfile
 import weakref
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import IO, Any
 
 import pyarrow as pa
@@ -36,7 +36,7 @@ def to_disk(table: pa.Table) -> pa.Table:
         return growing.finish()
 
 
-class GrowingTable:
+class GrowingTable(AbstractContextManager["GrowingTable"]):
     """A table that is built block by block: in memory while it is small, then on disk."""
 
     def __init__(self, schema: pa.Schema, *, memory_bytes: int | None = None) -> None:
@@ -45,9 +45,6 @@ class GrowingTable:
         self._left = MEMORY_BYTES if memory_bytes is None else memory_bytes
         self._file: IO[bytes] | None = None
         self._writer: Any = None
-
-    def __enter__(self) -> GrowingTable:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self._blocks = []

@@ -150,7 +150,11 @@ def _event(
     extra = {
         **counts,
         "reasoning": _field(first, "reasoning_content") or None,
-        "tool_calls": [_called(one) for one in _field(first, "tool_calls") or ()] or None,
+        "tool_calls": [
+            {"tool": _field(function, "name"), "arguments": _field(function, "arguments")}
+            for function in (_field(call, "function") for call in _field(first, "tool_calls") or ())
+        ]
+        or None,
         # Asked for with ``n``; tokens and dollars are those of all.
         "other_responses": [_text_of(one) for one in others] or None,
         # A local server names the file; the run's manifest has its hash.
@@ -172,12 +176,6 @@ def entry_of(lm: Any, outputs: Any) -> Mapping[str, Any]:
 
 def _text_of(output: Any) -> str:
     return str((output if isinstance(output, str) else _field(output, "text")) or "")
-
-
-def _called(call: Any) -> dict[str, Any]:
-    """Return a call of a tool by the provider's interface: an object, or a mapping."""
-    function = _field(call, "function")
-    return {"tool": _field(function, "name"), "arguments": _field(function, "arguments")}
 
 
 def _field(thing: Any, name: str) -> Any:

@@ -62,19 +62,72 @@ class ModelHandle:
     slots: int | None = None
     limit: RateLimit | None = None  #: Of its provider; shared by all calls of this process
 
-    def lm(self, *, role: str = "solver", worker: int = 0, **settings: Any) -> dspy.LM:
-        """Return a `dspy.LM` for one role; see `make_lm` for the settings."""
-        return make_lm(
-            self.name,
-            role=role,
-            worker=worker,
-            workers=self.workers,
-            slots=self.slots,
-            api_base=self.api_base,
-            api_key_env=self.api_key_env,
-            limit=self.limit,
-            **settings,
-        )
+    def lm(
+        self,
+        *,
+        role: str = "solver",
+        temperature: float | None = 0.0,
+        max_tokens: int | None = None,
+        seed: int | None = None,
+        rollout_id: int | None = None,
+        cache: bool = False,
+        num_retries: int | None = None,
+        timeout_s: float = 900.0,
+        worker: int = 0,
+    ) -> dspy.LM:
+        """Return a `dspy.LM` for one role.
+
+        Args:
+            role: ``solver``, ``judge``, ``distiller`` or ``extractor``, each with a local slot.
+            temperature: 0 for the most likely answer; None for the model's own default.
+            max_tokens: Tokens an answer may have; None for 1,024 (local) or the provider's default.
+            seed: Seed of the sampling, if the model accepts one and `temperature` is not 0.
+            rollout_id: Distinguishes repeats in DSPy's cache; only with `cache`.
+            cache: Whether DSPy may answer from its cache.
+            num_retries: Retries after a rate limit, a time-out or a lost connection, with backoff;
+                by default 5 for a hosted model and 1 for a local one.
+            timeout_s: Seconds to wait for an answer.
+            worker: Which of the `workers` calls, from 0.
+
+        Raises:
+            UsageError: If a name or setting is wrong, or a local model has no address.
+            SetupError: If the key is missing.
+        """
+        name, base = self.name, self.api_base
+        settings: dict[str, Any] = {"cache": cache, "max_tokens": max_tokens}
+        if self.limit is not None:
+            settings["callbacks"] = [Pacing(name, self.limit)]
+        if rollout_id is not None and temperature != 0:
+            settings["rollout_id"] = rollout_id
+        slot = slot_of(role, workers=self.workers, worker=worker)
+        if parse_name(name).is_local:
+            if base is None:
+                hint = "open it with open_lm(name)"
+                raise UsageError("a local model needs its server", where=name, hint=hint)
+            # Servers differ in how they handle a slot number that they do not have.
+            slot = slot % self.slots if self.slots else slot
+            engine = LocalEngine(base.rstrip("/"), slot, timeout_s)
+            settings |= {
+                "num_retries": 1 if num_retries is None else num_retries,
+                "max_tokens": max_tokens or LOCAL_MAX_TOKENS,
+                "temperature": temperature,
+                "stop": [END_OF_REPLY],
+                "engine": engine,
+                "async_engine": AsyncLocalEngine(engine),
+                **({} if seed is None else {"seed": seed}),
+            }
+            return dspy.LM(asked_as(name), **settings)
+        check_hosted(name, api_base=base, api_key_env=self.api_key_env)
+        settings |= sampling_settings(name, temperature=temperature, seed=seed)
+        settings |= {"num_retries": 5 if num_retries is None else num_retries, "timeout": timeout_s}
+        if base is not None:
+            settings |= {"api_base": base, "api_key": "none"}
+        if self.api_key_env:
+            settings["api_key"] = os.environ[self.api_key_env]
+        try:
+            return dspy.LM(name, **settings)
+        except (dspy.LMConfigurationError, ValueError, TypeError) as error:
+            raise UsageError(str(error), where=name, hint="change the model's settings") from error
 
     @property
     def secrets(self) -> tuple[str, ...]:
@@ -84,82 +137,14 @@ class ModelHandle:
 
 
 def make_lm(
-    name: str,
-    *,
-    role: str = "solver",
-    temperature: float | None = 0.0,
-    max_tokens: int | None = None,
-    seed: int | None = None,
-    rollout_id: int | None = None,
-    cache: bool = False,
-    num_retries: int | None = None,
-    timeout_s: float = 900.0,
-    api_base: str | None = None,
-    api_key_env: str | None = None,
-    workers: int = 1,
-    worker: int = 0,
-    slots: int | None = None,
-    limit: RateLimit | None = None,
+    name: str, *, api_base: str | None = None, api_key_env: str | None = None, **settings: Any
 ) -> dspy.LM:
-    """Return a `dspy.LM` for a model's name.
+    """Return a `dspy.LM` for a model's name; `ModelHandle.lm` has the settings.
 
-    Args:
-        name: An embedded model or GGUF file whose server runs at `api_base`, or LiteLLM's name.
-        role: ``solver``, ``judge``, ``distiller`` or ``extractor``, each with a local slot.
-        temperature: 0 for the most likely answer; None for the model's own default.
-        max_tokens: Tokens an answer may have; None for 1,024 (local) or the provider's default.
-        seed: Seed of the sampling, if the model accepts one and `temperature` is not 0.
-        rollout_id: Distinguishes repeats in DSPy's cache; only with `cache`.
-        cache: Whether DSPy may answer from its cache.
-        num_retries: Retries after a rate limit, a time-out or a lost connection, with backoff;
-            by default 5 for a hosted model and 1 for a local one.
-        timeout_s: Seconds to wait for an answer.
-        api_base: Address of an OpenAI-compatible interface, e.g. ``http://127.0.0.1:8080/v1``;
-            the provider's key is never sent there.
-        api_key_env: Environment variable that holds the key.
-        workers: Solvers that call a local server at the same time.
-        worker: Which of them this is, from 0.
-        slots: Slots of the local server; with fewer slots than roles, some roles share one.
-        limit: The provider's rate limit, for which calls wait; DSPy's own retries of a call do not.
-
-    Raises:
-        UsageError: If a name or setting is wrong, or a local model has no address.
-        SetupError: If the key is missing.
+    A local model's server runs at `api_base`. A provider's key is never sent to an address given
+    there: `api_key_env` names the environment variable of the one to send.
     """
-    settings: dict[str, Any] = {"cache": cache, "max_tokens": max_tokens}
-    if limit is not None:
-        settings["callbacks"] = [Pacing(name, limit)]
-    if rollout_id is not None and temperature != 0:
-        settings["rollout_id"] = rollout_id
-    model = parse_name(name)
-    slot = slot_of(role, workers=workers, worker=worker)
-    if model.is_local:
-        if api_base is None:
-            hint = "open it with open_lm(name)"
-            raise UsageError("a local model needs its server", where=name, hint=hint)
-        # Servers differ in how they handle a slot number that they do not have.
-        engine = LocalEngine(api_base.rstrip("/"), slot % slots if slots else slot, timeout_s)
-        settings |= {
-            "num_retries": 1 if num_retries is None else num_retries,
-            "max_tokens": max_tokens or LOCAL_MAX_TOKENS,
-            "temperature": temperature,
-            "stop": [END_OF_REPLY],
-            "engine": engine,
-            "async_engine": AsyncLocalEngine(engine),
-            **({} if seed is None else {"seed": seed}),
-        }
-        return dspy.LM(asked_as(name), **settings)
-    check_hosted(name, api_base=api_base, api_key_env=api_key_env)
-    settings |= sampling_settings(name, temperature=temperature, seed=seed)
-    settings |= {"num_retries": 5 if num_retries is None else num_retries, "timeout": timeout_s}
-    if api_base is not None:
-        settings |= {"api_base": api_base, "api_key": "none"}
-    if api_key_env:
-        settings["api_key"] = os.environ[api_key_env]
-    try:
-        return dspy.LM(name, **settings)
-    except (dspy.LMConfigurationError, ValueError, TypeError) as error:
-        raise UsageError(str(error), where=name, hint="change the model's settings") from error
+    return ModelHandle(name, api_base=api_base, api_key_env=api_key_env).lm(**settings)
 
 
 @contextlib.contextmanager

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import NamedTuple
 
 from dspy.utils.exceptions import AdapterParseError
 
@@ -13,6 +12,7 @@ from reasoningbank.errors import QueryError
 from reasoningbank.sparql.query import FAILS, complaint_of, parsed_alone
 from reasoningbank.sparql.tokens import (
     AGGREGATES,
+    FORMS,
     Edit,
     Token,
     apply_edits,
@@ -47,7 +47,6 @@ _OPEN = re.compile(
     # SQL and the like.
     r"|(?-i:SELECT\b.*\b(?:FROM|WHERE)\b)"
 )
-_FORMS = ("SELECT", "ASK", "CONSTRUCT", "DESCRIBE")
 _UPDATES = ("INSERT", "DELETE", "WITH")
 #: Most beginnings that are tried, and characters of each.
 _MOST, _MOST_CHARS = 20, 50_000
@@ -62,16 +61,6 @@ _OPERANDS = ("variable", "number", "name", "iri")
 _OPERATORS = frozenset("<>=+-*/!,") | {"<=", ">=", "!=", "&&", "||"}
 
 
-class _Candidate(NamedTuple):
-    """A text that may be the query; the greatest one wins."""
-
-    parses: bool
-    fenced: bool
-    sure: bool
-    number: int
-    text: str
-
-
 def query_in(text: str | None) -> str | None:
     """Return the SPARQL query in a reply, or None.
 
@@ -79,12 +68,13 @@ def query_in(text: str | None) -> str | None:
     taken, one in a fence before any other; undeclared prefixes are allowed. Prose after a query is
     cut off. If none parses, the text most like a query is returned.
     """
-    found: list[_Candidate] = []
+    # What parses is best, then what is in a fence, what begins like a query, and what comes last.
+    found: list[tuple[bool, bool, bool, int, str]] = []
     # Fences open and close in turn; the last one may stay open.
     for number, part in enumerate(_answer_in(text or "").split("```")):
         for parses, sure, query in _candidates(part):
-            found.append(_Candidate(parses, number % 2 == 1, sure, len(found), query))
-    return max(found).text if found else None
+            found.append((parses, number % 2 == 1, sure, len(found), query))
+    return max(found)[-1] if found else None
 
 
 def json_in(text: str) -> str:
@@ -164,7 +154,7 @@ def _end(query: str) -> int | None:
     tokens = tokenize(query[:_MOST_CHARS])
     at = 0
     if tokens[0].is_word("PREFIX", "BASE"):
-        at = next((n for n, token in enumerate(tokens) if token.is_word(*_FORMS, *_UPDATES)), 0)
+        at = next((n for n, token in enumerate(tokens) if token.is_word(*FORMS, *_UPDATES)), 0)
     group = _first_group(tokens, at + 1)
     if group is None:
         return None
@@ -182,7 +172,7 @@ def _first_group(tokens: Sequence[Token], start: int) -> int | None:
             return at
         # A group in the columns belongs to EXISTS; after an unclosed bracket it will do.
         within = at if within is None and token.text == "{" else within
-        if within is None and token.is_word("PREFIX", "BASE", *_FORMS):
+        if within is None and token.is_word("PREFIX", "BASE", *FORMS):
             return None
         depth += (token.text == "(") - (token.text == ")")
     return within
@@ -222,7 +212,7 @@ def _closed_again(tokens: Sequence[Token], at: int) -> int:
     for place in range(at, len(tokens)):
         token = tokens[place]
         quoted = token.kind == "other" or (token.kind == "string" and place == at)
-        if quoted or (token.is_word(*_FORMS) and tokens[place - 1].text != "{"):
+        if quoted or (token.is_word(*FORMS) and tokens[place - 1].text != "{"):
             break
         depth += (token.text == "{") - (token.text == "}")
         if depth < lowest:
@@ -235,13 +225,12 @@ def _closed_again(tokens: Sequence[Token], at: int) -> int:
 _MODIFIERS = ("GROUP", "HAVING", "ORDER", "LIMIT", "OFFSET")
 _GOES_ON = ("FILTER", "OPTIONAL", "BIND", "MINUS", "VALUES")
 
-_Edits = Iterator[Edit]
-
 
 def repaired(query: str) -> str:
     """Return a query with the repairs that make it parse; as it is if it parses, or none do."""
     text = query
-    for repair in () if is_query(query) else _REPAIRS:
+    repairs = (_name_aggregates, _one_group, _order_outside, _order_direction)
+    for repair in () if is_query(query) else repairs:
         edits = list(repair(tokenize(text)))
         if edits:
             text = apply_edits(text, edits)
@@ -250,7 +239,7 @@ def repaired(query: str) -> str:
     return query
 
 
-def _name_aggregates(tokens: Sequence[Token]) -> _Edits:
+def _name_aggregates(tokens: Sequence[Token]) -> Iterator[Edit]:
     """``SELECT COUNT(?x)`` and ``SELECT COUNT(?x) AS ?n`` become ``SELECT (COUNT(?x) AS ?n)``."""
     at = next((n + 1 for n, token in enumerate(tokens) if token.is_word("SELECT")), len(tokens))
     while at < len(tokens) and tokens[at].text != "{" and not tokens[at].is_word("WHERE", "FROM"):
@@ -268,7 +257,7 @@ def _name_aggregates(tokens: Sequence[Token]) -> _Edits:
             yield Edit(tokens[at - 1].end, tokens[at - 1].end, f"{name})")
 
 
-def _order_outside(tokens: Sequence[Token]) -> _Edits:
+def _order_outside(tokens: Sequence[Token]) -> Iterator[Edit]:
     """Solution modifiers before the last brace move behind it."""
     last = max((n for n, token in enumerate(tokens) if token.text == "}"), default=-1)
     depth = 0
@@ -280,14 +269,14 @@ def _order_outside(tokens: Sequence[Token]) -> _Edits:
             return
 
 
-def _order_direction(tokens: Sequence[Token]) -> _Edits:
+def _order_direction(tokens: Sequence[Token]) -> Iterator[Edit]:
     """``ORDER BY ?x DESC`` becomes ``ORDER BY DESC(?x)``."""
     for before, token in pairwise(tokens):
         if token.is_word("ASC", "DESC") and before.kind == "variable":
             yield Edit(before.start, token.end, f"{token.text.upper()}({before.text})")
 
 
-def _one_group(tokens: Sequence[Token]) -> _Edits:
+def _one_group(tokens: Sequence[Token]) -> Iterator[Edit]:
     """Patterns after a group that was closed too early belong to it."""
     last = max((n for n, token in enumerate(tokens) if token.text == "}"), default=-1)
     depth = 0
@@ -298,11 +287,3 @@ def _one_group(tokens: Sequence[Token]) -> _Edits:
             if then.kind in ("variable", "name", "iri") or then.is_word(*_GOES_ON):
                 yield Edit(token.start, token.end, ".")
                 depth = 1
-
-
-_REPAIRS: tuple[Callable[[Sequence[Token]], _Edits], ...] = (
-    _name_aggregates,
-    _one_group,
-    _order_outside,
-    _order_direction,
-)

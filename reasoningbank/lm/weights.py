@@ -92,7 +92,17 @@ def require(name: str, folder: Path | None = None) -> Path:
 
 def list_weights(folder: Path | None = None) -> tuple[Stored, ...]:
     """Return what is stored of each model of the catalogue; nothing is hashed."""
-    return tuple(_stored(one, weights_path(one, folder)) for one in CATALOGUE.values())
+
+    def stored(weights: ModelWeights) -> Stored:
+        path = weights_path(weights, folder)
+        if path.is_file():
+            size = path.stat().st_size
+            right = size == weights.size and _known_hash(path) == weights.sha256
+            return Stored(weights, path, "verified" if right else "unverified", size)
+        fetched = _fetched(_partial(path))
+        return Stored(weights, path, "partial" if fetched else "absent", fetched)
+
+    return tuple(map(stored, CATALOGUE.values()))
 
 
 def pull(
@@ -168,15 +178,6 @@ def _fetch(weights: ModelWeights, path: Path, report: Report, sources: Sequence[
 
 def _partial(path: Path) -> Path:
     return path.with_name(path.name + ".partial")
-
-
-def _stored(weights: ModelWeights, path: Path) -> Stored:
-    if path.is_file():
-        size = path.stat().st_size
-        right = size == weights.size and _known_hash(path) == weights.sha256
-        return Stored(weights, path, "verified" if right else "unverified", size)
-    fetched = _fetched(_partial(path))
-    return Stored(weights, path, "partial" if fetched else "absent", fetched)
 
 
 def _fetched(partial: Path) -> int:

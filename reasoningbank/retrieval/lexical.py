@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import re
 import sqlite3
@@ -167,19 +168,13 @@ class WordIndex:
             self._counts = np.append(self._counts, np.full(max(0, missing), -1.0))
             self._counts[list(changed)] = -1
         for key, size in rows:
-            self._counts[key] = _varint(size)
+            # SQLite's form of a number: seven bits in each byte.
+            self._counts[key] = functools.reduce(lambda n, byte: n << 7 | byte & 127, size, 0)
         counted = self._counts[self._counts >= 0]
         self._texts = len(counted)
         mean = counted.sum() / max(1, self._texts)
         self._lengths = K1 * (1 - B + B * self._counts / (mean or 1))
         self._new, self._now = {}, len(self._changed)
-
-
-def _varint(data: bytes) -> int:
-    value = 0
-    for byte in data:
-        value = value << 7 | byte & 127
-    return value
 
 
 def indexed(text: str) -> str:

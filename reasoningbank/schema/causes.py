@@ -306,8 +306,6 @@ class Constants:
     def _values(self, body: str, limit: int = 1) -> list[Term | None]:
         return self.look.column("value", body, limit)
 
-    # -- a text ---------------------------------------------------------------------------
-
     def _literal(self, text: str, fields: dict[str, Any]) -> Finding:
         subject, predicate, object_ = self.pattern
         look = self.look
@@ -385,7 +383,7 @@ class Constants:
     def _nearest(self, text: str) -> Term | None:
         condition = f"FILTER(CONTAINS(LCASE(STR(?value)), {full(Literal(text.lower()))}))"
         values = self._values(f"{self._open} {condition}", _SEARCHED)
-        found = [term for term in values if isinstance(term, Literal)]
+        found = (term for term in values if isinstance(term, Literal))
         return min(found, key=lambda term: (len(term.value), term.value), default=None)
 
     def _similar(self, text: str) -> str:
@@ -405,8 +403,6 @@ class Constants:
         found = sorted({term.value for term in values if isinstance(term, NamedNode)})
         best = max(found, key=similarity, default="")
         return self.look.show(best) if best and similarity(best) >= _SIMILAR else ""
-
-    # -- a resource -----------------------------------------------------------------------
 
     def _subject(self, resource: str) -> Finding | None:
         subject, predicate, object_ = self.pattern

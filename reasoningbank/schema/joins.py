@@ -146,8 +146,6 @@ class Joins:
         found = self._values(pattern, 1, f"VALUES ?value {{ {' '.join(variants(text, values))} }} ")
         return f"{pattern.predicate} {self.look.show(found[0])}" if found else ""
 
-    # -- one more step ----------------------------------------------------------------------
-
     def _with_steps(self, pattern: TriplePattern) -> Iterator[tuple[str, ...]]:
         """Yield what to write instead, with one more step, and the properties in it."""
         subject, predicate, object_ = pattern
@@ -195,8 +193,6 @@ class Joins:
             return []
         few = f"{{ SELECT DISTINCT {end} {{ {joined(before)} }} LIMIT {_JOINED} }} {link}"
         return [self.look.show(one) for one in self.look.column("link", few, 3, distinct=True)]
-
-    # -- samples and names --------------------------------------------------------------------
 
     def _lacking(self, called: str, here: Typed, pattern: TriplePattern) -> Finding | None:
         """Return what the class of the values so far has instead of a property it lacks."""

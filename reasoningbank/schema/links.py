@@ -34,11 +34,9 @@ class Link:
 
     subject: str
     property: str
-    #: Classes or datatypes of its values.
-    objects: tuple[str, ...] = ()
+    objects: tuple[str, ...] = ()  #: Classes or datatypes of its values
     triples: int | None = None
-    #: Address of the endpoint that has it; empty for the one that is asked.
-    service: str = ""
+    service: str = ""  #: Address of the endpoint that has it; empty for the one that is asked
 
 
 @dataclass(frozen=True)
@@ -48,24 +46,20 @@ class SchemaStep:
     source: str
     property: str
     target: str
-    #: Whether the property points from the target to the source.
-    backwards: bool = False
-    #: The share of the subject class's instances that have it, at most.
-    share: float = 1.0
+    backwards: bool = False  #: Whether the property points from the target to the source
+    share: float = 1.0  #: The share of the subject class's instances that have it, at most
 
 
 @dataclass(frozen=True)
 class SchemaMap:
     """All links of an endpoint, and the steps from each class to its neighbours."""
 
-    #: By class.
-    links: tuple[Link, ...]
+    links: tuple[Link, ...]  #: By class
     #: Number of instances by class, where known.
     instances: Mapping[str, int] = field(default_factory=dict)
     #: By the class that they start from, the most used first.
     steps: Mapping[str, tuple[SchemaStep, ...]] = field(default_factory=dict)
-    #: The class with the most properties to other classes; empty if there is none.
-    hub: str = ""
+    hub: str = ""  #: The class with the most properties to other classes; empty if there is none
 
     @classmethod
     def of(

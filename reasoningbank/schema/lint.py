@@ -251,7 +251,7 @@ def lint(
         tree, query = read_query(prepared.text), read_statements(prepared.text)
     except QueryError:
         return findings
-    prober = Prober(tree, run or _refuse, most=1 if run else 0)
+    prober = Prober(tree, run, most=1)
     look = Lookups(prober, schema, namespaces, tree.declared)
     unknown, found = find_unknown(prepared, tree, look, skip=skip)
     findings += found
@@ -269,10 +269,6 @@ def lint(
     findings += structure.contradictions(sound)
     findings += structure.disconnected()
     return in_own_words(findings, prepared)
-
-
-def _refuse(query: str) -> Result:
-    raise QueryError("no endpoint was given")
 
 
 def unbound_columns(prepared: PreparedQuery) -> list[Finding]:

@@ -14,6 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 from pyoxigraph import Literal, NamedNode, RdfFormat, Triple, parse
 
@@ -59,12 +60,9 @@ class NamedTerm:
     #: Of a property: the classes whose instances have it, and those or the datatypes of its values.
     domain: tuple[str, ...] = ()
     range: tuple[str, ...] = ()
-    #: Of a class: its direct superclasses.
-    parents: tuple[str, ...] = ()
-    #: Instances of the class, or triples with the property.
-    count: int | None = None
-    #: Whether statistics or a sample saw it in the data.
-    in_data: bool = False
+    parents: tuple[str, ...] = ()  #: Of a class: its direct superclasses
+    count: int | None = None  #: Instances of the class, or triples with the property
+    in_data: bool = False  #: Whether statistics or a sample saw it in the data
 
 
 @dataclass(frozen=True)
@@ -126,26 +124,18 @@ class Schema:
         return cls(fill, name=config.name, address=config.url)
 
     @classmethod
-    def of_files(
-        cls,
-        schema: Path | None,
-        void: Path | None = None,
-        *,
-        name: str = "",
-        address: str = "",
-        union: bool = True,
-        services: Mapping[str, Schema] | None = None,
-    ) -> Schema:
+    def of_files(cls, schema: Path | None, void: Path | None = None, **about: Any) -> Schema:
         """Return what Turtle files say: a schema, and VoID statistics of the data.
 
-        Without statistics the data may hold more than the schema declares, or less.
+        Without statistics the data may hold more than the schema declares, or less. `about` sets
+        `name`, `address`, `union` and `services`.
         """
 
         def fill() -> Contents:
             described = _triples(void) if void is not None and void.is_file() else []
             return _joined(_declared(schema), _of_void(read_void(described)))
 
-        return cls(fill, name=name, address=address, union=union, services=services)
+        return cls(fill, **about)
 
     @classmethod
     def of_terms(cls, classes: Iterable[str], properties: Iterable[str]) -> Schema:

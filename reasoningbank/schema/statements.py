@@ -25,18 +25,14 @@ class Statement:
     """One triple pattern, or one step of a path; blank nodes and its inner nodes are variables."""
 
     subject: Identifier
-    #: An IRI, or a variable.
-    predicate: Identifier
+    predicate: Identifier  #: An IRI, or a variable
     object: Identifier
-    #: The names of the innermost GRAPH and SERVICE; None outside.
-    graph: Identifier | None = None
+    graph: Identifier | None = None  #: The names of the innermost GRAPH and SERVICE; None outside
     service: Identifier | None = None
     #: The branches of UNIONs and alternatives that it is in: (which, which side).
     branch: tuple[tuple[int, int], ...] = ()
-    #: Whether it is a step that may be taken zero times (``*``, ``?``).
-    skippable: bool = False
-    #: The MINUS and NOT EXISTS that it is in.
-    negated: tuple[int, ...] = ()
+    skippable: bool = False  #: Whether it is a step that may be taken zero times (``*``, ``?``)
+    negated: tuple[int, ...] = ()  #: The MINUS and NOT EXISTS that it is in
     #: The subquery it is in that returns one row (an aggregate without groups); 0 outside.
     alone: int = 0
 
@@ -55,8 +51,7 @@ class Statements:
     """The statements of a query, in written order."""
 
     statements: tuple[Statement, ...] = ()
-    #: The IRIs of FROM and FROM NAMED.
-    dataset: tuple[str, ...] = ()
+    dataset: tuple[str, ...] = ()  #: The IRIs of FROM and FROM NAMED
     #: Texts that each variable is compared with as a whole, by FILTER, BIND or VALUES.
     texts: Mapping[Identifier, Collection[str]] = field(default_factory=dict)
     #: Variables that occur together in one expression, or in one VALUES.
@@ -163,8 +158,6 @@ class _Walk:
             if not any(token.is_word(*AGGREGATES) for token in part):
                 self._relate((t.text[1:] for t in part if t.kind == "variable"), place)
 
-    # -- patterns -------------------------------------------------------------------------
-
     def _term(self, written: str, place: _Place) -> Identifier:
         if written[:1] in "?$":
             return place.variable(written[1:])
@@ -211,8 +204,6 @@ class _Walk:
             context = place.graph, place.service, place.branch, skippable
             more = place.negated, place.alone
             self.statements.append(Statement(subject, predicate, object_, *context, *more))
-
-    # -- expressions ----------------------------------------------------------------------
 
     def _expression(self, clause: Clause, place: _Place) -> None:
         for group in clause.groups:

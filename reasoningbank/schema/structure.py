@@ -49,8 +49,6 @@ class Structure:
             return f"?{str(term).partition('~')[0]}"
         return self.short(str(term)) if isinstance(term, URIRef) else term.n3()
 
-    # -- places: SERVICE and GRAPH ----------------------------------------------------------
-
     def misplaced(self, one: Statement) -> Finding | None:
         """Return what is wrong with the SERVICE or GRAPH of one statement."""
         role, term = ("class", one.object) if one.is_type else ("property", one.predicate)
@@ -121,8 +119,6 @@ class Structure:
         fields["graph"] = close[0] if close else homes[0]
         what = f"there is no graph <{named[0]}>"
         return Finding("unknown-graph", what, hint=hint, fields=fields)
-
-    # -- classes and directions ---------------------------------------------------------------
 
     def contradictions(self, statements: Sequence[Statement]) -> Iterator[Finding]:
         """Yield statements that need another class of a variable than others do."""
@@ -221,8 +217,6 @@ class Structure:
     def _named(self, classes: frozenset[str]) -> str:
         names = sorted("text" if name == _TEXT else self.short(name) for name in classes)
         return " or ".join(names[:3])
-
-    # -- joins ----------------------------------------------------------------------------
 
     def disconnected(self) -> Iterator[Finding]:
         """Yield a finding if two parts of the query share no variable, resource or text."""

@@ -88,17 +88,13 @@ class ClassPartition:
 class VoidDataset:
     """One void:Dataset with its statistics; counts are None if unknown."""
 
-    #: IRI or blank node label of the dataset.
-    iri: str
+    iri: str  #: IRI or blank node label of the dataset
     title: str = ""
-    #: The named graph that holds it, if the description names it.
-    graph: str = ""
+    graph: str = ""  #: The named graph that holds it, if the description names it
     triples: int | None = None
     entities: int | None = None
-    #: The largest first.
-    classes: tuple[ClassPartition, ...] = ()
-    #: The most used first.
-    properties: tuple[PropertyPartition, ...] = ()
+    classes: tuple[ClassPartition, ...] = ()  #: The largest first
+    properties: tuple[PropertyPartition, ...] = ()  #: The most used first
 
 
 @dataclass(frozen=True)
@@ -120,8 +116,7 @@ class ServiceDescription(Description):
     languages: tuple[str, ...] = ()
     features: tuple[str, ...] = ()
     result_formats: tuple[str, ...] = ()
-    #: Extension functions and aggregates.
-    functions: tuple[str, ...] = ()
+    functions: tuple[str, ...] = ()  #: Extension functions and aggregates
     entailment: str = ""
 
 
@@ -138,12 +133,9 @@ class Discovery:
 
     service: ServiceDescription
     void: VoidDescription
-    #: Named graphs in either description, the largest first.
-    named_graphs: tuple[NamedGraph, ...]
-    #: Their origin: ``description``, ``sample of N triples``, or empty.
-    graphs_via: str = ""
-    #: Which steps failed, and why.
-    notes: tuple[str, ...] = ()
+    named_graphs: tuple[NamedGraph, ...]  #: Named graphs in either description, the largest first
+    graphs_via: str = ""  #: Their origin: ``description``, ``sample of N triples``, or empty
+    notes: tuple[str, ...] = ()  #: Which steps failed, and why
 
     @property
     def triples(self) -> tuple[Triple, ...]:
@@ -318,19 +310,16 @@ def _store_statistics(
             failure = failure or (error if isinstance(error, EndpointError) else None)
             continue
         answered = True
-        triples.update(dict.fromkeys(_renamed(triple, number) for triple in found.triples()))
+        for triple in found.triples():
+            # The labels of blank nodes may repeat in the answers of several queries.
+            subject, _, value = (
+                BlankNode(f"g{number}x{term.value}") if isinstance(term, BlankNode) else term
+                for term in triple
+            )
+            triples[Triple(subject, triple.predicate, value)] = None
     if answered and not triples:
         notes.append("the store holds no VoID statistics")
     return tuple(triples), truncated or len(graphs) > MOST_GRAPHS, None if answered else failure
-
-
-def _renamed(triple: Triple, number: int) -> Triple:
-    """Rename blank nodes, whose labels may repeat in the answers of several queries."""
-    subject, _, value = (
-        BlankNode(f"g{number}x{term.value}") if isinstance(term, BlankNode) else term
-        for term in triple
-    )
-    return Triple(subject, triple.predicate, value)
 
 
 # -- reading the triples ------------------------------------------------------------------

@@ -100,9 +100,9 @@ Run = Callable[[str], Result]
 
 
 class Prober:
-    """Sends probes of one query until its requests or seconds are used up."""
+    """Sends probes of one query until its requests or seconds are used up; none without `run`."""
 
-    def __init__(self, query: QueryTree, run: Run, *, most: int = MOST_PROBES) -> None:
+    def __init__(self, query: QueryTree, run: Run | None, *, most: int = MOST_PROBES) -> None:
         self._prologue = query.text[: query.body[0].start]
         #: The FROM clauses of the query.
         self.dataset = query.dataset
@@ -148,7 +148,7 @@ class Prober:
         return f"{'' if anywhere else self.dataset} WHERE {{ {body} }}"
 
     def _send(self, query: str) -> Result | None:
-        if self._left <= 0 or time.monotonic() >= self._end:
+        if self._run is None or self._left <= 0 or time.monotonic() >= self._end:
             return None
         self._left -= 1
         self.requests += 1

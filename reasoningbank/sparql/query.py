@@ -27,7 +27,7 @@ from rdflib.plugins.sparql.sparql import Query
 from reasoningbank.errors import QueryError
 from reasoningbank.sparql.endpoint import same_address
 from reasoningbank.sparql.syntax import refuse_unreadable, syntax_error
-from reasoningbank.sparql.terms import STANDARD_PREFIXES, unescape
+from reasoningbank.sparql.terms import STANDARD_PREFIXES, expanded
 from reasoningbank.sparql.tokens import Edit, apply_edits, closing, origin, position
 from reasoningbank.sparql.tree import Form, Limit, QueryTree, outline
 
@@ -136,7 +136,13 @@ def prepare(
     namespaces = {**missing, **shape.declared}
     allowed = None if services is None else tuple(services)
     targets = tuple(_service_edits(query, shape, namespaces, aliases or {}, allowed, edits))
-    edits += _dotted_names(shape, namespaces)
+    # Oxigraph 0.5 rejects local names with two or more dots (`ec:1.1.1.1`), which the grammar
+    # allows. Every engine reads full IRIs, but not escaped dots.
+    edits += (
+        Edit(token.start, token.end, f"<{expanded(token.text, namespaces)}>")
+        for token in shape.body
+        if token.kind == "name" and len(re.findall(r"(?<!\\)\.", token.text.partition(":")[2])) > 1
+    )
     parsed = _parse(query, shape, edits)
     prepared = PreparedQuery(
         text=apply_edits(query, edits),
@@ -187,7 +193,7 @@ def _service_edits(
                 raise syntax_error(query, token.start, what, hint=hint, code="service-refused")
             yield f"?{token.text[1:]}"
             continue
-        address = _full_name(token.text, namespaces)
+        address = expanded(token.text, namespaces)
         real = next((to for name, to in aliases.items() if same_address(name, address)), None)
         if real is not None:
             edits.append(Edit(token.start, token.end, f"<{real}>"))
@@ -201,23 +207,6 @@ def _service_edits(
                 query, token.start, what, hint=hint, code="service-refused", address=address
             )
         yield address
-
-
-def _full_name(text: str, namespaces: Mapping[str, str]) -> str:
-    if text.startswith("<"):
-        return text[1:-1]
-    prefix, _, local = text.partition(":")
-    return namespaces[prefix] + unescape(local)
-
-
-def _dotted_names(shape: QueryTree, namespaces: Mapping[str, str]) -> list[Edit]:
-    # Oxigraph 0.5 rejects local names with two or more dots (`ec:1.1.1.1`), which the grammar
-    # allows. Every engine reads full IRIs, but not escaped dots.
-    return [
-        Edit(token.start, token.end, f"<{_full_name(token.text, namespaces)}>")
-        for token in shape.body
-        if token.kind == "name" and len(re.findall(r"(?<!\\)\.", token.text.partition(":")[2])) > 1
-    ]
 
 
 def _parse(query: str, shape: QueryTree, edits: list[Edit]) -> Query | None:

@@ -31,7 +31,7 @@ from rdflib.term import BNode, Identifier, URIRef, Variable
 
 from reasoningbank.errors import QueryError
 from reasoningbank.sparql.query import prepare
-from reasoningbank.sparql.terms import RDF_TYPE, STANDARD_PREFIXES, unescape
+from reasoningbank.sparql.terms import RDF_TYPE, STANDARD_PREFIXES, expanded
 from reasoningbank.sparql.tokens import FORMS, Token, prologue, tokenize
 from reasoningbank.sparql.tree import Clause, Group, TriplePattern, read_query
 
@@ -374,7 +374,7 @@ def pattern_names(pattern: str, prefixes: Mapping[str, str] | None = None) -> fr
 def names_in(text: str, prefixes: Mapping[str, str] | None = None) -> frozenset[str]:
     """Return the prefixed names and IRIs in running text, as IRIs if their prefix is known."""
     known = {**STANDARD_PREFIXES, **(prefixes or {})}
-    found = (match[1] or _iri(match[2], known) for match in _IN_TEXT.finditer(text))
+    found = (match[1] or expanded(match[2], known) for match in _IN_TEXT.finditer(text))
     return frozenset(found)
 
 
@@ -400,7 +400,7 @@ class _PatternReader:
 
     def names(self) -> frozenset[str]:
         named = (token for token in self._tokens if token.kind in ("iri", "name"))
-        return frozenset(_iri(token.text, self._known) for token in named)
+        return frozenset(expanded(token.text, self._known) for token in named)
 
     def nodes(self) -> Iterator[Node]:
         try:
@@ -456,7 +456,9 @@ class _PatternReader:
         elif token.kind == "blank":
             yield Name(token.text)
         elif token.kind in ("iri", "name", "string"):
-            text = token.text if token.kind == "string" else f"<{_iri(token.text, self._known)}>"
+            text = (
+                token.text if token.kind == "string" else f"<{expanded(token.text, self._known)}>"
+            )
             for part in _SLOT_WITHIN.split(text):
                 yield Name(part[1:], "<<") if part.startswith(_SLOT_VARIABLE) else part
         elif token.kind != "word":
@@ -465,10 +467,3 @@ class _PatternReader:
             yield f"<{RDF_TYPE}>"
         elif not token.is_word("WHERE"):
             yield token.text.upper()
-
-
-def _iri(text: str, known: Mapping[str, str]) -> str:
-    if text.startswith("<"):
-        return text[1:-1]
-    prefix, _, local = text.partition(":")
-    return known[prefix] + unescape(local) if prefix in known else text

@@ -124,8 +124,6 @@ class Supervisor:
                 self._process.kill()
             await self._process.wait()
 
-    # -- the engine -----------------------------------------------------------------------
-
     def _running(self) -> bool:
         return self._process is not None and self._process.returncode is None
 
@@ -224,8 +222,6 @@ class Supervisor:
         alone = len(left) == len(asked)
         due += [max(one.left + self._patience, 0 if alone else one.began + most) for one in left]
         return min(due, default=math.inf)
-
-    # -- clients --------------------------------------------------------------------------
 
     async def _attend(self, client: StreamReader, answer: StreamWriter) -> None:
         with suppress(OSError), closing(answer):

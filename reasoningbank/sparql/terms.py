@@ -128,6 +128,14 @@ def absolute(written: str, declared: Mapping[str, str]) -> str | None:
         return None  # relative, or with characters that no IRI contains
 
 
+def expanded(text: str, known: Mapping[str, str]) -> str:
+    """Return the IRI of ``<…>`` or of a prefixed name; as it is if the prefix is unknown."""
+    if text.startswith("<"):
+        return text[1:-1]
+    prefix, _, local = text.partition(":")
+    return known[prefix] + unescape(local) if prefix in known else text
+
+
 def unescape(local: str) -> str:
     """Return the local part of a prefixed name without its backslashes."""
     return re.sub(r"\\(.)", r"\1", local)

@@ -291,8 +291,6 @@ class _Reader:
                 self._step()
         return _Patterns(where, " ".join(dataset), values, tuple(others))
 
-    # -- position -------------------------------------------------------------------------
-
     def _token(self) -> Token:
         if self.at >= len(self.tokens):
             raise QueryError("the query ends in the middle of a pattern", code="unreadable")
@@ -321,8 +319,6 @@ class _Reader:
         first = self._token()
         read()
         return self.query[first.start : self._end()]
-
-    # -- graph patterns -------------------------------------------------------------------
 
     def _group(self) -> Group:
         start = self._token().start
@@ -388,8 +384,6 @@ class _Reader:
             self._step()
         self.at = closing(self.tokens, self.at)
         return Clause("values", start, self._end())
-
-    # -- triples --------------------------------------------------------------------------
 
     def _statement(self) -> Clause:
         start = self._token().start
