@@ -18,7 +18,6 @@ from reasoningbank.schema.names import (
     local_name,
     namespace_of,
     nearest_names,
-    shown,
     spelling,
     used_names,
     words,
@@ -67,7 +66,7 @@ def find_unknown(
         for resource, kind in look.kinds(asked).items():
             if isinstance(kind, NamedNode):
                 classes[asked[resource]] = (kind.value,)
-    judge = _Judge(schema, look.namespaces, classes)
+    judge = _Judge(look, classes)
     by_iri: dict[str, Finding] = {}
     for name in unknown:
         near = meant(name.iri)
@@ -120,12 +119,11 @@ def _resources(unknown: Sequence[UsedName], look: Lookups) -> dict[str, Finding]
 
 @dataclass(frozen=True)
 class _Judge:
-    schema: Schema
-    namespaces: Mapping[str, str]
+    look: Lookups
     classes: Mapping[str, tuple[str, ...]]
 
     def finding(self, name: UsedName, meant: str) -> Finding:
-        role, written, schema = name.role, name.written, self.schema
+        role, written, schema = name.role, name.written, self.look.schema
         fields, declared = name.fields(), schema.term(name.iri)
         if name.iri in terms_of(schema, "property" if role == "class" else "class"):
             return self._wrong_role(name, fields)
@@ -139,7 +137,7 @@ class _Judge:
             return self._unknown(name, meant, fields)
         below = schema.below(declared.iri) if role == "class" else ()
         if below:
-            listed = [self._shown(lower) for lower in below[:4]]
+            listed = [self.look.show(lower) for lower in below[:4]]
             what = f"nothing is a {written} itself, only of its subclasses"
             hint = f"write one of {', '.join(listed)}"
             fields["subclasses"] = listed
@@ -149,36 +147,37 @@ class _Judge:
 
     def _wrong_role(self, name: UsedName, fields: dict[str, Any]) -> Finding:
         role, written, subject = name.role, name.written, name.pattern.subject
-        known = terms_of(self.schema, role)
+        known = terms_of(self.look.schema, role)
         namesake = next((other for other in known if spelling(name.iri, other)), "")
         if namesake and name.iri not in known:
             what = f"{written} is not a {role}"
-            return write("wrong-role", what, self._shown(namesake), fields)
+            return write("wrong-role", what, self.look.show(namesake), fields)
         if role == "class":
             what = f"{written} is a property, not a class"
             return write("wrong-role", what, f"{subject} {written} ?value", fields)
         what, instead = f"{written} is a class, not a property", f"{subject} a {written}"
-        leading = self.schema.leading_to(name.iri)
-        other = f", or a property such as {self._shown(leading)}" if leading else ""
+        leading = self.look.schema.leading_to(name.iri)
+        other = f", or a property such as {self.look.show(leading)}" if leading else ""
         fields["instead"] = instead
         return Finding("wrong-role", what, hint=f"write {instead}{other}", fields=fields)
 
     def _unknown(self, name: UsedName, meant: str, fields: dict[str, Any]) -> Finding:
         role, kinds = name.role, self.classes.get(name.pattern.subject, ())
+        schema = self.look.schema
         near: dict[str, str] = {}
-        for term in nearest_names(meant, self.schema, role=role, classes=kinds):
+        for term in nearest_names(meant, schema, role=role, classes=kinds):
             usable: NamedTerm | None = term
-            if role == "property" and term.iri not in self.schema.properties:
+            if role == "property" and term.iri not in schema.properties:
                 # For a class used as a property, the property that leads there.
-                leading = self.schema.leading_to(term.iri, kinds)
-                usable = self.schema.properties.get(leading)
+                leading = schema.leading_to(term.iri, kinds)
+                usable = schema.properties.get(leading)
             if usable is not None:
                 text = self._reached(usable, kinds, near)
                 if usable is not term:
-                    near[text] = near[text] or f"to a {self._shown(term.iri)}"
-                elif role == "class" and term.iri not in self.schema.classes:
+                    near[text] = near[text] or f"to a {self.look.show(term.iri)}"
+                elif role == "class" and term.iri not in schema.classes:
                     near[text] = "a property"
-        has = [p for kind in kinds[:1] for p in self.schema.properties_of(kind) if p != RDF_TYPE]
+        has = [p for kind in kinds[:1] for p in schema.properties_of(kind) if p != RDF_TYPE]
         if role == "property" and "count" in words(local_name(name.iri)):
             near = {}
             hint = "count with (COUNT(?x) AS ?n) and GROUP BY"
@@ -187,8 +186,8 @@ class _Judge:
             offers = (f"{text} ({note})" if note else text for text, note in near.items())
             hint = f"try {', or '.join(offers)}"
         elif role == "property" and has:
-            listed = [self._shown(p) for p in has[:_LISTED]]
-            fields |= {"class": self._shown(kinds[0]), "has": listed}
+            listed = [self.look.show(p) for p in has[:_LISTED]]
+            fields |= {"class": self.look.show(kinds[0]), "has": listed}
             hint = f"a {fields['class']} has {', '.join(listed)}, …"
         else:
             plural = "classes" if role == "class" else "properties"
@@ -199,21 +198,18 @@ class _Judge:
 
     def _reached(self, term: NamedTerm, kinds: Sequence[str], near: dict[str, str]) -> str:
         """Add a near name, with the step that leads there from its subject; return its text."""
-        text, note = self._shown(term.iri), ""
-        for kind in kinds if term.iri in self.schema.properties else ():
-            has = self.schema.properties_of(kind)
+        text, note = self.look.show(term.iri), ""
+        for kind in kinds if term.iri in self.look.schema.properties else ():
+            has = self.look.schema.properties_of(kind)
             if has and term.iri not in has:
-                step = self.schema.link(kind, term.iri)
+                step = self.look.schema.link(kind, term.iri)
                 if step:
-                    text = f"{self._shown(step)}/{text}"
+                    text = f"{self.look.show(step)}/{text}"
                 elif term.domain:
-                    note = f"of {', '.join(self._shown(c) for c in term.domain[:2])}"
+                    note = f"of {', '.join(self.look.show(c) for c in term.domain[:2])}"
                 break
         near.setdefault(text, note)
         return text
-
-    def _shown(self, name: str) -> str:
-        return shown(name, self.namespaces)
 
 
 # -- the whole query ---------------------------------------------------------------------------
