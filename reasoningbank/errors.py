@@ -146,9 +146,6 @@ def need_package(name: str, extra: str) -> None:
 def missing_package(error: ModuleNotFoundError) -> Exception:
     """Return what to raise for a module that needs a package when it is loaded.
 
-    Args:
-        error: What importing the module raised.
-
     Examples:
         >>> print(missing_package(ModuleNotFoundError("", name="matplotlib.axes")))
         the package matplotlib is not installed; pip install "reasoningbank[analysis]"

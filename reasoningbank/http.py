@@ -131,9 +131,8 @@ def send(
 ) -> Reply:
     """Send one request and read the response, all within `timeout_s`; otherwise `ExchangeError`.
 
-    `follow` decides from old and new address whether a redirect is followed, with the same method
-    and body; without it, the redirect is the reply. `sink_for` is asked where the status is 2xx,
-    and may raise to end the exchange. A longer body than `max_bytes` is cut.
+    `follow` decides from old and new address whether a redirect is followed; without it, the
+    redirect is the reply. `sink_for` may raise to end the exchange; more than `max_bytes` is cut.
     """
     end = time.monotonic() + timeout_s
     sockets: list[socket.socket] = []

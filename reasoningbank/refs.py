@@ -78,11 +78,7 @@ class RefStore(AbstractContextManager["RefStore"]):
         return len(self._values)
 
     def put(self, value: Any, *, dtype: str, rows: int, sz: int, source: str) -> Ref:
-        """Store `value` under a new key and return its handle.
-
-        A dataclass with an Arrow table in a field named `table` can be spilled to disk;
-        any other value stays in memory.
-        """
+        """Store `value` under a new key; a dataclass with an Arrow `table` can be spilled."""
         with self._lock:
             number = self._counts.get(dtype, 0)
             self._counts[dtype] = number + 1
@@ -125,10 +121,7 @@ class RefStore(AbstractContextManager["RefStore"]):
         return sum(self._sizes(on_disk=True).values())
 
     def close(self) -> None:
-        """Drop all values; calling it again is harmless.
-
-        A file on disk is deleted with the last table that is read from it.
-        """
+        """Drop all values; a file on disk is deleted with the last table that is read from it."""
         with self._lock:
             self._values.clear()
             self._refs.clear()

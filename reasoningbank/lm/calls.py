@@ -64,9 +64,8 @@ class CallUsage:
 class UsageCounter(BaseCallback):  # type: ignore[misc]
     """Counts the model calls of one trial, and writes each as an ``lm_call`` event.
 
-    Use it for the length of a trial with ``dspy.context(callbacks=[counter])``; calls from several
-    threads are kept apart. It reads the model's history, so DSPy's ``disable_history`` must stay
-    off.
+    For ``dspy.context(callbacks=[counter])``. It reads the model's history, so DSPy's
+    ``disable_history`` must stay off.
     """
 
     def __init__(self, recorder: Recorder | None = None, role: str = "solver") -> None:
@@ -209,8 +208,7 @@ def model_gate(model: str) -> Gate:
 class Pacing(BaseCallback):  # type: ignore[misc]
     """Spaces a model's calls, so that no minute exceeds its limit; for ``dspy.LM(callbacks=…)``.
 
-    LiteLLM's router fails a call beyond its limits, and DSPy does not use it. A call is expected to
-    use what its answer may have at most, and is corrected once it is known.
+    A call is expected to use what its answer may have at most, and is corrected once it is known.
     """
 
     def __init__(self, model: str, limit: RateLimit) -> None:

@@ -66,9 +66,8 @@ _OPERATORS = frozenset("<>=+-*/!,") | {"<=", ">=", "!=", "&&", "||"}
 def query_in(text: str | None) -> str | None:
     """Return the SPARQL query in a reply, or None.
 
-    Models wrap queries in code fences and sentences. Of several queries the last that parses is
-    taken, one in a fence before any other; undeclared prefixes are allowed. Prose after a query is
-    cut off. If none parses, the text most like a query is returned.
+    Of several queries the last that parses is taken, one in a fence before any other; undeclared
+    prefixes are allowed. If none parses, the text most like a query is returned.
     """
     # What parses is best, then what is in a fence, what begins like a query, and what comes last.
     found: list[tuple[bool, bool, bool, int, str]] = []
@@ -87,10 +86,8 @@ def json_in(text: str) -> str:
 
 
 def unparsed(failure: AdapterParseError) -> str:
-    """Return the reply that an adapter could not parse.
-
-    Of a reply without text, DSPy gives a mapping, which holds what the model thought.
-    """
+    """Return the reply that an adapter could not parse."""
+    # Of a reply without text, DSPy gives a mapping, which holds what the model thought.
     said = str(failure.lm_response)
     return "" if said.startswith(("{'text': None,", "{'text': '',")) else said
 

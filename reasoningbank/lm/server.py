@@ -21,6 +21,7 @@ from typing import IO
 import httpx
 
 from reasoningbank.errors import ModelError, SetupError, UsageError
+from reasoningbank.sparql.server import end_child
 
 _SERVE = Path(__file__).with_name("serve.py")
 
@@ -119,15 +120,7 @@ class LocalModel:
     def stop(self) -> None:
         """Stop the server; may be called again."""
         process, self._process, self._address = self._process, None, ""
-        if process is not None:
-            # The server ends when its standard input does; leaving the block closes the pipes.
-            with contextlib.suppress(OSError), process:
-                assert process.stdin is not None
-                process.stdin.close()
-                try:
-                    process.wait(timeout=5)
-                except subprocess.TimeoutExpired:
-                    process.kill()
+        end_child(process)
         if self._log is not None:
             self._log.close()
             self._log = None

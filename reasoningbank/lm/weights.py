@@ -58,11 +58,7 @@ Report = Callable[[PullProgress], None]
 
 @dataclass(frozen=True)
 class Stored:
-    """What the cache holds of one model; `size` is in bytes.
-
-    ``verified`` is complete with the right hash, ``unverified`` has a wrong hash or was not checked
-    since it last changed.
-    """
+    """What the cache holds of one model, in bytes; ``unverified`` may have the right hash too."""
 
     weights: ModelWeights
     path: Path

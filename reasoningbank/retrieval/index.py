@@ -102,8 +102,7 @@ class WordIndex:
     def scores(self, query: str) -> Scored:
         """Return the numbers, ascending, of texts that share a word with the query, and scores.
 
-        Quotes, operators and punctuation have no meaning in a query; scores are above 0 and at
-        most 1.
+        Scores are above 0 and at most 1; operators and punctuation have no meaning.
         """
         self._follow()
         texts = self._texts
@@ -404,9 +403,8 @@ def best_first(
 ) -> Iterator[Match]:
     """Yield texts, best first; ties by id, so that insertion order does not matter.
 
-    Cosines of one model lie close together, at a height that depends on the query: they are scaled
-    between the furthest and the nearest text. Lexical scores are absolute and stay. With a dense
-    weight of 0, texts without a word in common are left out.
+    Cosines of one model lie close together: they are scaled between the furthest and the nearest
+    text. With a dense weight of 0, texts without a word in common are left out.
     """
     if not (min(weights) >= 0 and 0 < sum(weights) < math.inf):
         what = f"retrieval weights {weights[0]:g} and {weights[1]:g} are not usable"

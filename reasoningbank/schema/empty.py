@@ -130,8 +130,7 @@ def explain_error(
 ) -> list[Finding]:
     """Return what was probably meant where a query cannot be sent at all.
 
-    An undeclared prefix gets the nearest known ones, and the class or property that the name
-    means; a query that does not parse gets the names in it that do not exist.
+    That is the nearest names or prefixes of an undeclared prefix, else names that do not exist.
     """
     if len(query) > LONGEST_QUERY:
         return []
@@ -253,8 +252,8 @@ def explain_query(
 ) -> list[Finding]:
     """Return what is known to be wrong with a query; empty if nothing is.
 
-    No gold is read: names are compared with the schema (nothing is known without one), and the
-    client's endpoint is asked which pattern of a query that ran and was `empty` fails first.
+    No gold is read: names are compared with the schema, and the client's endpoint is asked which
+    pattern of a query that ran and was `empty` fails first.
     """
     if schema is None:
         return []

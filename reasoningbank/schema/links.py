@@ -188,9 +188,8 @@ def _targets(
 def observed_values(client: SPARQLClient, schema: Schema) -> Observed:
     """Ask which classes subjects have, and what their values are, where a range does not tell.
 
-    It reads up to 200,000 triples of each property that has no range, or whose range has
-    subclasses, so ask only an endpoint on this machine. A property that the endpoint cannot
-    answer for, or none of whose subjects has a class, is left out.
+    It reads up to 200,000 triples of each such property, so ask only an endpoint on this machine. A
+    property that the endpoint cannot answer for is left out.
     """
     found: dict[str, Mapping[str, tuple[str, ...]]] = {}
     unsure = [

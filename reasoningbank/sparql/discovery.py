@@ -11,7 +11,7 @@ from __future__ import annotations
 import time
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from urllib.parse import urljoin
 
 from pyoxigraph import BlankNode, Literal, NamedNode, Triple
@@ -102,11 +102,10 @@ class Description:
     endpoint: str  #: Public address of the endpoint
     source: str  #: Name of the endpoint
     offered: bool  #: Whether it offers a description; all else is empty if not
-    #: The named graphs listed, with their sizes
-    named_graphs: tuple[NamedGraph, ...] = field(default=(), kw_only=True)
-    #: The description as RDF
-    triples: tuple[Triple, ...] = field(default=(), repr=False, kw_only=True)
-    notes: tuple[str, ...] = field(default=(), kw_only=True)  #: Why something is missing
+    _: KW_ONLY
+    named_graphs: tuple[NamedGraph, ...] = ()  #: Those listed, with their sizes
+    triples: tuple[Triple, ...] = field(default=(), repr=False)  #: The description as RDF
+    notes: tuple[str, ...] = ()  #: Why something is missing
 
 
 @dataclass(frozen=True)

@@ -78,8 +78,8 @@ class EntityLinker:
     def mentions(self, question: str) -> tuple[EntityMention, ...]:
         """Return the mentions of a question in the order of its words, at most five.
 
-        Identifiers are tried in every namespace of the endpoint's prefixes; names are compared
-        with the labels of resources. Of overlapping mentions the longest is used.
+        Identifiers are tried in every namespace of the endpoint's prefixes. Of overlapping mentions
+        the longest is used.
         """
         known = self._known.get(question)
         if known is None:

@@ -1,7 +1,6 @@
 """Probes: finding where a query loses its rows by a few small, bounded queries.
 
-A probe asks for one row of a part of the query. Parts are taken from the query as written, and
-property paths are split into steps, so the answer can be given in the author's own words.
+A probe asks for one row of a part of the query as written, or of one step of its property paths.
 """
 
 from __future__ import annotations
@@ -109,11 +108,10 @@ class Prober:
         self._run = run
         self._left = most
         self._end = time.monotonic() + MOST_SECONDS
-        self.requests = 0
 
-    def ask(self, body: str, *, anywhere: bool = False) -> bool | None:
+    def ask(self, body: str) -> bool | None:
         """Return whether a group has a row; None if that is unknown."""
-        result = self._send(f"ASK {self._where(body, anywhere)}")
+        result = self._send(f"ASK {self._where(body)}")
         return result.value if isinstance(result, BooleanResult) else None
 
     def rows(
@@ -151,7 +149,6 @@ class Prober:
         if self._run is None or self._left <= 0 or time.monotonic() >= self._end:
             return None
         self._left -= 1
-        self.requests += 1
         try:
             return self._run(self._prologue + query)
         except (QueryError, EndpointError, ToolError):

@@ -54,11 +54,8 @@ class PreparedQuery:
     edits: tuple[Edit, ...] = field(default=(), repr=False)
 
     def limited(self, limit: int) -> PreparedQuery:
-        """Return the same query with a LIMIT of at most `limit` on its outermost level.
-
-        Only a SELECT is changed: in CONSTRUCT and DESCRIBE a LIMIT counts solutions, not triples,
-        so their results are cut while they are read.
-        """
+        """Return the same query with a LIMIT of at most `limit`, if it is a SELECT."""
+        # In CONSTRUCT and DESCRIBE a LIMIT counts solutions, so their results are cut when read.
         if self.form != "SELECT":
             return self
         found = outline(self.original).limit
@@ -86,20 +83,14 @@ class PreparedQuery:
         )
 
     def explain(self, message: str) -> QueryError | None:
-        """Turn an engine's message into an error in the author's lines.
-
-        Returns None if the message names no position in this query.
-        """
+        """Turn an engine's message into an error in the author's lines, if it names a position."""
         offset = offset_in(self.text, message)
         if offset is None:
             return None
         return syntax_error(self.original, origin(self.edits, offset), said=message)
 
     def complaint(self) -> QueryError | None:
-        """Return the error of Oxigraph's parser for a query that rdflib parses; None if none.
-
-        A query that parses is not evaluated.
-        """
+        """Return the error of Oxigraph's parser for a query that rdflib parses; None if none."""
         found = complaint_of(outline(self.original), self.edits)
         if found is None:
             return None

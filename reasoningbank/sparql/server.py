@@ -14,7 +14,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from io import BufferedReader
 from pathlib import Path
 from typing import IO, Any, Literal, cast
@@ -146,15 +146,7 @@ class OxigraphServer:
     def stop(self) -> None:
         """End the program; no effect if it is not running."""
         process, self._process = self._process, None
-        if process is None:
-            return
-        with process:  # closes the pipes, and with them ends it
-            assert process.stdin is not None
-            process.stdin.close()
-            try:
-                process.wait(6)
-            except subprocess.TimeoutExpired:
-                process.kill()
+        end_child(process)
 
     def _plan(self) -> dict[str, Any]:
         """Return the plan for the supervisor."""
@@ -189,6 +181,18 @@ class OxigraphServer:
                         code="port-in-use" if used else "no-port",
                     ) from error
             time.sleep(0.05)
+
+
+def end_child(process: subprocess.Popen[Any] | None) -> None:
+    """End a process, if there is one, by closing its standard input; kill it if it does not end."""
+    if process is None:
+        return
+    with suppress(OSError), process:  # closes the pipes
+        cast("IO[Any]", process.stdin).close()
+        try:
+            process.wait(6)
+        except subprocess.TimeoutExpired:
+            process.kill()
 
 
 def _load(file: Path, graph: str | None) -> dict[str, str]:

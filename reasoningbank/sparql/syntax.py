@@ -94,8 +94,7 @@ def syntax_error(
 ) -> QueryError:
     """Build the error for the offset where parsing stopped.
 
-    What is wrong and what to do are worked out from the text and a parser's own message (`said`)
-    if not given. The fields get ``line``, ``column`` and, for a guessed hint, the ``fix``.
+    What is wrong and what to do are worked out from the text and a parser's message, if not given.
     """
     tokens = tokenize(query)
     # pyparsing's and Oxigraph's lists of what they expected help nobody.

@@ -106,21 +106,19 @@ class _Patterns(NamedTuple):
 class QueryTree:
     """A parsed query.
 
-    The fields come from its tokens alone: those after the prologue (`body`), the offset for further
-    PREFIX lines (`prefix_at`), the columns that the outermost SELECT names (`projected`) or whether
-    it is ``*`` (`star`), the token after each SERVICE. The properties raise `QueryError` where the
-    patterns cannot be read: syntax beyond SPARQL 1.1, or a collection.
+    The fields come from its tokens alone; the properties raise `QueryError` where the patterns
+    cannot be read: syntax beyond SPARQL 1.1, or a collection.
     """
 
     text: str = field(repr=False)
     form: Form
-    body: tuple[Token, ...] = field(repr=False)
+    body: tuple[Token, ...] = field(repr=False)  #: The tokens after the prologue
     limit: Limit
-    prefix_at: int = 0
+    prefix_at: int = 0  #: The offset for further PREFIX lines
     declared: Mapping[str, str] = field(default_factory=dict)
-    projected: tuple[str, ...] = ()
-    star: bool = False
-    service_targets: tuple[Token, ...] = ()
+    projected: tuple[str, ...] = ()  #: The columns that the outermost SELECT names
+    star: bool = False  #: Whether that is ``*``
+    service_targets: tuple[Token, ...] = ()  #: The token after each SERVICE
 
     @cached_property
     def _patterns(self) -> _Patterns:
