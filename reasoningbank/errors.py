@@ -53,7 +53,8 @@ class ReasoningBankError(Exception):
         )
         super().__init__(self.finding.what)
 
-    what: str  #: The parts of the finding
+    #: The parts of the finding.
+    what: str
     where: str
     hint: str
     code: str

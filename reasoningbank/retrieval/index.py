@@ -396,10 +396,7 @@ class Match:
 
 
 def best_first(
-    ids: Mapping[int, str],
-    cosines: Scored,
-    found: Scored,
-    weights: tuple[float, float] = WEIGHTS,
+    ids: Mapping[int, str], cosines: Scored, found: Scored, weights: tuple[float, float] = WEIGHTS
 ) -> Iterator[Match]:
     """Yield texts, best first; ties by id, so that insertion order does not matter.
 

@@ -70,11 +70,7 @@ class EndpointProfile:
     """
 
     def __init__(
-        self,
-        config: EndpointConfig,
-        *,
-        declared: Schema | None = None,
-        look: int | None = None,
+        self, config: EndpointConfig, *, declared: Schema | None = None, look: int | None = None
     ) -> None:
         self.config = config
         self.look = look or (LOOK_HERE if is_loopback(config.address) else LOOK_AFAR)

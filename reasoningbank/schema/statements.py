@@ -27,7 +27,8 @@ class Statement:
     subject: Identifier
     predicate: Identifier  #: An IRI, or a variable
     object: Identifier
-    graph: Identifier | None = None  #: The names of the innermost GRAPH and SERVICE; None outside
+    #: The names of the innermost GRAPH and SERVICE; None outside.
+    graph: Identifier | None = None
     service: Identifier | None = None
     #: The branches of UNIONs and alternatives that it is in: (which, which side).
     branch: tuple[tuple[int, int], ...] = ()
@@ -72,10 +73,7 @@ def read_statements(query: str) -> Statements:
         walk.values(walk.tokens(tree.values), _Place())
     names = (absolute(t.text, tree.declared) for t in tokenize(tree.dataset))
     return Statements(
-        tuple(walk.statements),
-        tuple(filter(None, names)),
-        dict(walk.texts),
-        tuple(walk.related),
+        tuple(walk.statements), tuple(filter(None, names)), dict(walk.texts), tuple(walk.related)
     )
 
 

@@ -186,9 +186,7 @@ def service_description(client: SPARQLClient, steps: _Steps | None = None) -> Se
 
 
 def void_description(
-    client: SPARQLClient,
-    service: ServiceDescription | None = None,
-    steps: _Steps | None = None,
+    client: SPARQLClient, service: ServiceDescription | None = None, steps: _Steps | None = None
 ) -> VoidDescription:
     """Read VoID statistics from the service description, the store, or the well-known location.
 

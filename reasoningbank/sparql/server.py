@@ -149,7 +149,6 @@ class OxigraphServer:
         end_child(process)
 
     def _plan(self) -> dict[str, Any]:
-        """Return the plan for the supervisor."""
         loads = []
         if self._storage == "disk":
             serve = ["serve-read-only", "--location", str(stored(self._data, self._union))]

@@ -115,7 +115,6 @@ class _Canonical:
         return len(self._nodes) - 1
 
     def _digests(self, colors: Mapping[Name, bytes]) -> list[bytes]:
-        """Return the digest of each node, given a color for each name."""
         digests = [fixed or b"" for fixed in self._fixed]
         for at in self._open:
             node = self._nodes[at]
@@ -293,7 +292,6 @@ def _count(part: Any) -> int:
 
 
 def _nodes(part: Any, *, shape: bool = False, split: bool = True) -> Iterator[Node]:
-    """Yield the nodes of an algebra."""
     if isinstance(part, CompValue):
         yield f"({part.name}"
         for key in sorted(k for k in part if k not in _NO_SHAPE):

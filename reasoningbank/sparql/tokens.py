@@ -131,7 +131,6 @@ class _Context:
 
     @property
     def in_arguments(self) -> bool:
-        """Whether the innermost bracket is a round one."""
         return self._open[-1][0] == ")"
 
     def take(self, token: Token) -> None:
