@@ -89,19 +89,17 @@ class _Canonical:
     def words(self) -> Iterator[str]:
         digests = self._digests(self._colors())
         numbers: dict[Name, str] = {}
-        waiting = [self._root]
-        while waiting:
-            at = waiting.pop()
-            node = self._nodes[at]
+
+        def written(at: int) -> Iterator[str]:
+            node, parts = self._nodes[at], self._parts[at]
             if isinstance(node, str):
                 yield node
             elif isinstance(node, Name):
                 yield numbers.setdefault(node, f"{node.mark}{len(numbers)}")
-            else:
-                parts = list(self._parts[at])
-                if isinstance(node, Bag):
-                    parts.sort(key=digests.__getitem__)
-                waiting += reversed(parts)
+            for part in sorted(parts, key=digests.__getitem__) if isinstance(node, Bag) else parts:
+                yield from written(part)
+
+        return written(self._root)
 
     def _add(self, node: Node) -> int:
         parts = () if isinstance(node, (str, Name)) else tuple(self._add(p) for p in node.parts)

@@ -42,15 +42,11 @@ STANDARD_PREFIXES: Mapping[str, str] = {
 
 RDF_TYPE = STANDARD_PREFIXES["rdf"] + "type"
 
-_INTEGERS = frozenset(
-    XSD + name
-    for name in (
-        "integer",
-        *("long", "int", "short", "byte"),
-        *("nonNegativeInteger", "positiveInteger", "nonPositiveInteger", "negativeInteger"),
-        *("unsignedLong", "unsignedInt", "unsignedShort", "unsignedByte"),
-    )
-)
+_INTEGER_NAMES = """
+integer long int short byte nonNegativeInteger positiveInteger nonPositiveInteger negativeInteger
+unsignedLong unsignedInt unsignedShort unsignedByte
+"""
+_INTEGERS = frozenset(XSD + name for name in _INTEGER_NAMES.split())
 _REALS = frozenset(XSD + name for name in ("decimal", "double", "float"))
 _INTEGER = re.compile(r"[+-]?\d{1,300}")
 #: By datatype: the texts that a query may write without quotation marks.
