@@ -266,13 +266,10 @@ class _Recording(urllib.request.HTTPSHandler):
 
 
 class Gate:
-    """Limits simultaneous requests to one address and spaces their starts.
-
-    Attributes:
-        sharers: Processes that send there; each keeps to its part of the limits.
-    """
+    """Limits simultaneous requests to one address and spaces their starts."""
 
     def __init__(self) -> None:
+        #: Processes that send there; each keeps to its part of the limits.
         self.sharers = 1
         self._changed = threading.Condition()
         self._running = 0

@@ -33,19 +33,15 @@ _STORED = np.dtype("<f4")
 
 
 class Embedder(Protocol):
-    """Turns texts into vectors; a query has another form than the passages it should find.
-
-    Attributes:
-        name: Name that vectors are cached under, with the model's version if it has one and a hash
-            of its address if one was given; vectors of different names are never compared.
-        dimensions: Length of a vector.
-    """
+    """Turns texts into vectors; a query has another form than the passages it should find."""
 
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """The model's name and version; vectors of different names are never compared."""
 
     @property
-    def dimensions(self) -> int: ...
+    def dimensions(self) -> int:
+        """Length of a vector."""
 
     def queries(self, texts: Sequence[str]) -> Vectors:
         """Return one row of length 1 for each search text."""

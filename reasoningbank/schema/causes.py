@@ -25,8 +25,7 @@ from reasoningbank.schema.lookups import (
 from reasoningbank.schema.names import local_name, namespace_of, nearest_names
 from reasoningbank.schema.schema import Schema
 from reasoningbank.sparql import PreparedQuery, Term, compact, full, iri
-from reasoningbank.sparql.probing import Failure, Unit, joined
-from reasoningbank.sparql.probing import as_written as written_text
+from reasoningbank.sparql.probing import Failure, Unit, joined, written_text
 from reasoningbank.sparql.terms import RDF_TYPE, absolute, short
 from reasoningbank.sparql.tokens import tokenize, variables_in
 from reasoningbank.sparql.tree import QueryTree, TriplePattern

@@ -11,8 +11,7 @@ from reasoningbank.findings import Finding
 from reasoningbank.schema.lookups import Lookups, Typed, read_literal, variants, write
 from reasoningbank.schema.names import is_label, nearest_names
 from reasoningbank.sparql import Term
-from reasoningbank.sparql.probing import Failure, Unit, is_generated, joined
-from reasoningbank.sparql.probing import as_written as written_text
+from reasoningbank.sparql.probing import Failure, Unit, is_generated, joined, written_text
 from reasoningbank.sparql.terms import RDF_TYPE, absolute, short
 from reasoningbank.sparql.tokens import variables_in
 from reasoningbank.sparql.tree import TriplePattern

@@ -290,6 +290,7 @@ def read_graph(spool: Spool, media_type: str, *, cut: bool, max_rows: int) -> Gr
     spool.file.seek(0)
     seen: set[bytes] = set()
     more = False
+    n_chars = 0
     with GrowingTable(_SCHEMA) as growing:
         for block in spool.blocks(cut=cut) if in_lines else [spool.file.read()]:
             rows: list[list[str]] = []
@@ -312,10 +313,12 @@ def read_graph(spool: Spool, media_type: str, *, cut: bool, max_rows: int) -> Gr
                     # Broken off, or never a graph.
                     whole = body.rstrip().endswith((b".", b"}", b"]", b">"))
                     raise (Unfaithful if whole else Broken)(_tail(body) or str(error)) from error
-            growing.add(columns(GRAPH_COLUMNS, rows))
+            table = columns(GRAPH_COLUMNS, rows)
+            n_chars += chars_of(table)
+            growing.add(table)
             if more:
                 break
-        return GraphResult(growing.finish(), len(seen), cut or more)
+        return GraphResult(growing.finish(), len(seen), cut or more, n_chars=n_chars)
 
 
 def _tail(body: bytes) -> str:

@@ -86,7 +86,7 @@ def is_generated(name: str) -> bool:
     return _GENERATED.fullmatch(f"?{name}") is not None
 
 
-def as_written(text: str) -> str:
+def written_text(text: str) -> str:
     """Return a part of a query without the variables that its author does not know."""
     return _GENERATED.sub("…", text)
 

@@ -26,11 +26,12 @@ GRAPH_COLUMNS = ("subject", "predicate", "object")
 
 @dataclass(frozen=True)
 class _Rows:
+    #: A string column per variable: terms as SPARQL TSV writes them, null where unbound
     table: pa.Table = field(repr=False)
-    n_rows: int
-    truncated: bool = False
-    seconds: float = 0.0
-    source: str = ""
+    n_rows: int  #: Also without columns, where Arrow counts none
+    truncated: bool = False  #: Whether the endpoint had more rows than were read
+    seconds: float = 0.0  #: Wall time of the request, retries included
+    source: str = ""  #: Name of the endpoint
     #: The characters of all cells, counted on arrival: counting later reads all from disk.
     n_chars: int | None = field(default=None, repr=False, compare=False)
 
@@ -52,15 +53,7 @@ class _Rows:
 
 @dataclass(frozen=True)
 class TableResult(_Rows):
-    """The answer of a SELECT.
-
-    Attributes:
-        table: One string column per variable; cells are terms as SPARQL TSV writes them, null
-            is unbound. Without columns Arrow counts no rows: see `n_rows`.
-        truncated: Whether the endpoint had more rows than were read.
-        seconds: Wall time of the request, retries included.
-        source: Name of the endpoint.
-    """
+    """The answer of a SELECT."""
 
     @classmethod
     def of(
@@ -73,10 +66,7 @@ class TableResult(_Rows):
 
 @dataclass(frozen=True)
 class GraphResult(_Rows):
-    """The answer of a CONSTRUCT or DESCRIBE; the fields are those of `TableResult`.
-
-    The columns of `table` are ``subject``, ``predicate`` and ``object``; triples are distinct.
-    """
+    """The answer of a CONSTRUCT or DESCRIBE: distinct rows of subject, predicate and object."""
 
     @classmethod
     def of(cls, triples: Iterable[Triple], **about: Any) -> GraphResult:
