@@ -45,11 +45,9 @@ class Embedder(Protocol):
 
     def queries(self, texts: Sequence[str]) -> Vectors:
         """Return one row of length 1 for each search text."""
-        ...
 
     def passages(self, texts: Sequence[str]) -> Vectors:
         """Return one row of length 1 for each text to be found."""
-        ...
 
 
 def open_embedder(
