@@ -279,6 +279,10 @@ def paths_to(
     """
     wanted = tuple(dict.fromkeys(values))
     some = wanted[:MOST_VALUES]
+
+    def beside(path: DataPath) -> int:
+        return abs(path.reached - len(wanted))
+
     for length in range(1, most_hops + 1) if wanted else ():
         found = [
             replace(path, reached=_reached(client, path))
@@ -286,12 +290,10 @@ def paths_to(
             for path in _leading(client, start, some, way)
         ]
         if found:
-            found.sort(key=lambda path: abs(path.reached - len(wanted)))
-            best = found[:MOST_PATHS]
+            best = sorted(found, key=beside)[:MOST_PATHS]
             if best[0].reached > len(wanted):
-                typed = [_typed(client, path, some, len(wanted)) for path in best]
-                best = sorted(typed, key=lambda path: abs(path.reached - len(wanted)))
-            return tuple(best)
+                best = [_typed(client, path, some, len(wanted)) for path in best]
+            return tuple(sorted(best, key=beside))
     return ()
 
 
@@ -303,13 +305,8 @@ def _leading(
     tests += [f"!isLiteral(?x{n})" for n in range(1, len(way))]
     tests += [f"?p{n} != ?p{n + 1}" for n in range(len(way) - 1) if way[n] != way[n + 1]]
     names = " ".join(name for name, _ in hops)
-    rows = _rows(
-        client,
-        f"SELECT {names} WHERE {{ {_values(values)} {_chain(start, hops)} "
-        f"FILTER({' && '.join(tests)}) }} "
-        f"GROUP BY {names} HAVING (COUNT(DISTINCT ?v) = {len(values)}) LIMIT {MOST_COUNTED}",
-    )
-    for row in rows:
+    body = f"{_chain(start, hops)} FILTER({' && '.join(tests)})"
+    for row in _reaching(client, names, values, body):
         taken = [one.value for one in row if isinstance(one, NamedNode)]
         yield DataPath(start, tuple(zip(taken, way, strict=True)), 0)
 
@@ -318,13 +315,8 @@ def _typed(client: SPARQLClient, path: DataPath, values: Sequence[str], least: i
     """Return a path with the class of one of its nodes that leaves at most half of its values."""
     best = path
     for at in range(1, len(path.hops)):
-        node = f"{_chain(path.start, _named(path))} ?x{at} a ?class"
-        rows = _rows(
-            client,
-            f"SELECT ?class WHERE {{ {_values(values)} {node} }} GROUP BY ?class "
-            f"HAVING (COUNT(DISTINCT ?v) = {len(values)}) LIMIT {MOST_COUNTED}",
-        )
-        for (of,) in rows:
+        node = f"{_chain(path.start, path.hops)} ?x{at} a ?class"
+        for (of,) in _reaching(client, "?class", values, node):
             if isinstance(of, NamedNode):
                 one = replace(path, of=(at, of.value))
                 if least <= (n := _reached(client, one)) < best.reached and 2 * n <= path.reached:
@@ -334,23 +326,29 @@ def _typed(client: SPARQLClient, path: DataPath, values: Sequence[str], least: i
 
 def _reached(client: SPARQLClient, path: DataPath) -> int:
     typed = f" ?x{path.of[0]} a <{path.of[1]}>" if path.of else ""
-    chain = _chain(path.start, _named(path)) + typed
+    chain = _chain(path.start, path.hops) + typed
     rows = _rows(client, f"SELECT (COUNT(DISTINCT ?v) AS ?n) WHERE {{ {chain} }}")
     return int(rows[0][0].value) if rows and isinstance(rows[0][0], Literal) else 0
 
 
-def _named(path: DataPath) -> list[tuple[str, bool]]:
-    return [(f"<{name}>", ahead) for name, ahead in path.hops]
-
-
 def _chain(start: str, hops: Sequence[tuple[str, bool]]) -> str:
     ends = [start, *(f"?x{n}" for n in range(1, len(hops))), "?v"]
-    steps = zip(ends, hops, ends[1:], strict=False)
-    return " ".join(f"{a} {p} {b} ." if ahead else f"{b} {p} {a} ." for a, (p, ahead), b in steps)
+    names = (name if name.startswith("?") else f"<{name}>" for name, _ in hops)
+    steps = zip(ends, names, ends[1:], hops, strict=False)
+    return " ".join(
+        f"{a} {p} {b} ." if ahead else f"{b} {p} {a} ." for a, p, b, (_, ahead) in steps
+    )
 
 
-def _values(values: Sequence[str]) -> str:
-    return f"VALUES ?v {{ {' '.join(values)} }}"
+def _reaching(
+    client: SPARQLClient, names: str, values: Sequence[str], body: str
+) -> list[tuple[Term | None, ...]]:
+    """Return what some variables are where a pattern reaches all values."""
+    return _rows(
+        client,
+        f"SELECT {names} WHERE {{ VALUES ?v {{ {' '.join(values)} }} {body} }} "
+        f"GROUP BY {names} HAVING (COUNT(DISTINCT ?v) = {len(values)}) LIMIT {MOST_COUNTED}",
+    )
 
 
 def _rows(client: SPARQLClient, query: str) -> list[tuple[Term | None, ...]]:

@@ -359,15 +359,11 @@ def _stated(ask: Ask, profile: EndpointProfile, types: Sequence[str], use: str) 
         for kind in types
     )
     try:
-        rows = ask(f"SELECT ?name WHERE {{ {branches} }}").rows()
-        names = dict.fromkeys(row[0] for row in rows if isinstance(row[0], NamedNode))
-        if not names:
-            return []
+        names = _found(ask, branches)
         used = f"FILTER EXISTS {{ {profile.within(use)} }}"
-        rows = ask(f"SELECT ?name WHERE {{ {values('name', names)} {used} }}").rows()
+        return _found(ask, f"{values('name', map(NamedNode, names))} {used}") if names else []
     except QueryError:
         return []
-    return [row[0].value for row in rows if isinstance(row[0], NamedNode)]
 
 
 def _reached(ask: Ask, profile: EndpointProfile, seen: Iterable[str]) -> list[str]:
@@ -384,13 +380,18 @@ def _reached(ask: Ask, profile: EndpointProfile, seen: Iterable[str]) -> list[st
                 for name in todo
                 for link in ("?s ?p ?x", "?x ?p ?s")
             )
-            rows = ask(f"SELECT ?name WHERE {{ {branches} }}").rows() if todo else []
-            names = dict.fromkeys(row[0].value for row in rows if isinstance(row[0], NamedNode))
+            names = _found(ask, branches) if todo else []
             todo = [name for name in names if name not in known][:STEP_CLASSES]
-            known |= names
+            known |= dict.fromkeys(names)
     except QueryError:
-        return list(known)
+        pass  # what was reached so far will do
     return list(known)
+
+
+def _found(ask: Ask, pattern: str) -> list[str]:
+    """Return the IRIs that a pattern binds to ?name, each once."""
+    rows = ask(f"SELECT ?name WHERE {{ {pattern} }}").rows()
+    return list(dict.fromkeys(row[0].value for row in rows if isinstance(row[0], NamedNode)))
 
 
 def _in_order(
