@@ -29,7 +29,7 @@ from reasoningbank.sparql.endpoint import same_address
 from reasoningbank.sparql.syntax import refuse_unreadable, syntax_error
 from reasoningbank.sparql.terms import STANDARD_PREFIXES, expanded
 from reasoningbank.sparql.tokens import Edit, apply_edits, closing, origin, position
-from reasoningbank.sparql.tree import Form, Limit, QueryTree, outline
+from reasoningbank.sparql.tree import Form, QueryTree, outline
 
 #: rdflib takes about a second for as many; longer queries are parsed by Oxigraph alone.
 MOST_TOKENS = 5_000
@@ -59,12 +59,9 @@ class PreparedQuery:
         if self.form != "SELECT":
             return self
         found = outline(self.original).limit
-        if found.value is not None and found.value <= limit:
-            return self._with_limit(found, found.value) if self.limit_changed else self
-        return self._with_limit(found, limit)
-
-    def _with_limit(self, found: Limit, limit: int) -> PreparedQuery:
-        """Return the same query with another LIMIT, or with its author's own."""
+        limit = limit if found.value is None else min(limit, found.value)
+        if limit == found.value and not self.limit_changed:
+            return self
         edits = tuple(e for e in self.edits if (e.start, e.end) != (found.start, found.end))
         note = ""
         if found.value is None:
