@@ -232,16 +232,13 @@ def open_data(file: Path) -> Iterator[tuple[str, IO[bytes]]]:
 
 
 def content_hash(data: Sequence[GraphFile]) -> str:
-    """Return a hash of the files' contents and formats, in their order."""
+    """Return a hash of the files' contents, formats and graphs, in their order."""
     total = hashlib.sha256()
-    for file, _ in data:
+    for file, graph in data:
         with _opened(file) as stream:
             digest = hashlib.file_digest(stream, "sha256").hexdigest()
-        total.update(f"{_format(file).media_type} {file.suffix == '.gz'} {digest}\n".encode())
-    # Without graphs, the hash is that of earlier versions.
-    for at, (_, graph) in enumerate(data):
-        if graph is not None:
-            total.update(f"graph {at} {graph}\n".encode())
+        kind = f"{_format(file).media_type} {file.suffix == '.gz'}"
+        total.update(f"{kind} {graph!r} {digest}\n".encode())
     return total.hexdigest()
 
 
