@@ -109,17 +109,11 @@ def absolute(written: str, declared: Mapping[str, str]) -> str | None:
     """Return the IRI that ``<…>``, a prefixed name or ``a`` means; None for other terms."""
     if written == "a":
         return RDF_TYPE
-    if written.startswith("<"):
-        name = written[1:-1]
-    elif written[:1] in "?$\"'_+-" or written[:1].isdigit():
+    prefix, colon, _ = written.partition(":")
+    if not written.startswith("<") and (not colon or prefix not in declared):
         return None
-    else:
-        prefix, colon, local = written.partition(":")
-        if not colon or prefix not in declared:
-            return None
-        name = declared[prefix] + unescape(local)
     try:
-        return iri(name)[1:-1]
+        return iri(expanded(written, declared))[1:-1]
     except QueryError:
         return None  # relative, or with characters that no IRI contains
 
