@@ -8,7 +8,7 @@ engine that ended, or that computes what no client waits for, is started again w
 Requests wait meanwhile, and get 503 if that takes long. A request on which the engine broke off
 twice is refused.
 
-PLAN is JSON: the engine's `command` without its address, the files it `loads`, an `update` to run
+PLAN is JSON: the engine's `command` without its address, what it `loads`, an `update` to run
 then if not empty, and `timeout_s` of queries. The answer is one line on standard output: `{}` once
 the engine has all data, otherwise the failure. The engine ends when standard input closes.
 """
@@ -72,13 +72,18 @@ class Exchange:
         self._task = asyncio.current_task()
         self.began = self.left = 0.0
         self.answered = False
-        #: A digest of the request.
-        self.key = b""
+        self._digest = hashlib.sha256()
+
+    @property
+    def key(self) -> bytes:
+        """A digest of the request, however it was divided."""
+        return self._digest.digest()
 
     def take(self, asked: bytes) -> None:
         if not self.began or self.answered:
-            self.began, self.answered, self.key = time.monotonic(), False, b""
-        self.key = hashlib.sha256(self.key + asked).digest()
+            self.began, self.answered = time.monotonic(), False
+            self._digest = hashlib.sha256()
+        self._digest.update(asked)
 
 
 class Supervisor:
