@@ -12,8 +12,7 @@ from reasoningbank.lm.tokens import count_tokens
 from reasoningbank.memory.bank import MemoryBank
 from reasoningbank.memory.item import ItemSource, MemoryItem, Scope
 from reasoningbank.memory.leakage import LeakageFilter
-from reasoningbank.memory.packing import FoundItem
-from reasoningbank.memory.search import Retrieval, retrieve, retrieve_random
+from reasoningbank.memory.search import FoundItem, Retrieval, retrieve, retrieve_random
 from reasoningbank.tools.memory_tools import Consulted
 from reasoningbank.tools.returns import brief_repr, fit
 from reasoningbank.trajectory import Recorder

@@ -19,9 +19,8 @@ from reasoningbank.corpus.registry import read_registry
 from reasoningbank.errors import UsageError
 from reasoningbank.lm.tokens import count_tokens
 from reasoningbank.memory.layer import Entry, Layer, Line, about, guide, hints_files, pack_lines
-from reasoningbank.memory.packing import over_budget
 from reasoningbank.memory.schema_card import SchemaCard
-from reasoningbank.memory.search import Retrieval
+from reasoningbank.memory.search import Retrieval, over_budget
 from reasoningbank.retrieval import Embedder
 from reasoningbank.schema import Schema
 from reasoningbank.sparql import (

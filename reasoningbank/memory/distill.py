@@ -21,8 +21,7 @@ from reasoningbank.findings import Finding
 from reasoningbank.judge.lm_judge import reply_of
 from reasoningbank.lm import UsageCounter
 from reasoningbank.memory.experience import Distilled, Draft, Experience, Rejected
-from reasoningbank.memory.facts import Facts
-from reasoningbank.memory.grounding import Grounding
+from reasoningbank.memory.grounding import Facts, Grounding
 from reasoningbank.memory.item import ItemSource, Scope
 from reasoningbank.memory.pitfalls import failure_drafts
 from reasoningbank.memory.skeleton import shortened

@@ -18,8 +18,7 @@ from typing import Any, NamedTuple
 from reasoningbank.errors import EndpointError, QueryError
 from reasoningbank.findings import Finding
 from reasoningbank.memory.experience import Draft, Experience, shortened_title
-from reasoningbank.memory.facts import Facts
-from reasoningbank.memory.grounding import names_in
+from reasoningbank.memory.grounding import Facts, names_in
 from reasoningbank.memory.skeleton import slot_names
 from reasoningbank.schema import (
     explain_empty,

@@ -17,8 +17,7 @@ from reasoningbank.memory.experience import (
     Rejected,
     shortened_title,
 )
-from reasoningbank.memory.facts import Facts
-from reasoningbank.memory.grounding import services_names
+from reasoningbank.memory.grounding import Facts, services_names
 from reasoningbank.memory.skeleton import Slot, shortened, skeleton_of, slot_name
 from reasoningbank.schema import local_name
 from reasoningbank.schema.names import used_names
