@@ -20,6 +20,7 @@ from reasoningbank.nl2sparql.detection import (
     PatternReport,
     Rate,
     pattern_report,
+    patterns_of_query,
 )
 from reasoningbank.nl2sparql.examples import (
     PackExample,
@@ -64,7 +65,6 @@ from reasoningbank.nl2sparql.pipeline import (
     translation_confidence,
     write_query,
 )
-from reasoningbank.nl2sparql.signs import patterns_of_query
 from reasoningbank.nl2sparql.validation import (
     LEVELS,
     EndpointValidation,

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from reasoningbank.corpus import Pack, Task, load_corpus, load_pack
+from reasoningbank.nl2sparql.detection import patterns_of_query
 from reasoningbank.nl2sparql.hints import PatternSet, load_patterns
-from reasoningbank.nl2sparql.signs import patterns_of_query
 from reasoningbank.nl2sparql.words import (
     QuestionToken,
     content_words,

@@ -12,6 +12,7 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from types import MappingProxyType
 
 import numpy as np
@@ -21,7 +22,7 @@ from reasoningbank.corpus import Pack, load_corpus
 from reasoningbank.errors import UsageError
 from reasoningbank.nl2sparql.detection import Detected, PatternDetector, detector_of
 from reasoningbank.nl2sparql.examples import PackExample, example_pack, load_examples
-from reasoningbank.nl2sparql.hints import DEFAULT_PACK, as_pack, once_a_pack
+from reasoningbank.nl2sparql.hints import DEFAULT_PACK, as_pack
 from reasoningbank.nl2sparql.words import content_words, masked
 from reasoningbank.retrieval import (
     DEFAULT_EMBEDDER,
@@ -243,7 +244,7 @@ def examples_left(pack: Pack, hidden: frozenset[str]) -> int:
     return sum(task not in hidden and group not in groups for task, group in shown)
 
 
-@once_a_pack
+@lru_cache(maxsize=32)
 def _opened(pack: Pack, embedding: str, index: str) -> HybridRetriever:
     return HybridRetriever(pack, embedder=open_embedder(embedding), index=index)
 
@@ -253,6 +254,6 @@ def _groups_of(pack: Pack, tasks: frozenset[str]) -> frozenset[str]:
     return frozenset(groups[one] for one in tasks if one in groups)
 
 
-@once_a_pack
+@lru_cache(maxsize=32)
 def _groups(pack: Pack) -> dict[str, str]:
     return {task.id: task.group or f"task-{task.id}" for task in load_corpus(pack).tasks}
