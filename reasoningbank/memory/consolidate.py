@@ -242,87 +242,66 @@ class Superseding(NamedTuple):
     reason: str
 
 
+class _Claims:
+    """What an item says: of its pattern, the names it uses, and those it shows not to exist."""
+
+    def __init__(self, item: MemoryItem, prefixes: Prefixes) -> None:
+        self.item = item
+        self.warns = item.src == _AGAINST
+        self.pattern = pattern_key(item.pattern, prefixes)
+        works = not self.warns and item.pattern.strip()
+        self.used = pattern_names(item.pattern, prefixes) if works else frozenset()
+        written = [tag.removeprefix(ABSENT) for tag in item.tags if tag.startswith(ABSENT)]
+        #: IRI → as written
+        self.absent = {name: text for text in written for name in names_in(text, prefixes)}
+        self.evidence = evidence_of(item)
+        certain, tasks, helped, *rest = by_evidence(item)
+        # Items that only deny names come before those that use them.
+        kind = 2 if not self.absent else 1 if self.used else 0
+        self.place = (certain, tasks, helped, kind, *rest)
+
+    def contradiction(self, other: _Claims) -> str:
+        """Return why two items cannot both be right; empty if they can."""
+        mine, its = self.item.scope, other.item.scope
+        scopes = ((mine.pack, its.pack), (mine.endpoint, its.endpoint))
+        if any(one and another and one != another for one, another in scopes):
+            return ""
+        for first, second in ((self, other), (other, self)):
+            if first.warns:
+                continue
+            if second.warns and first.pattern and first.pattern == second.pattern:
+                return "one says that a pattern works, the other that it fails"
+            for name in sorted(first.used & second.absent.keys()):
+                return f"{second.absent[name]} was shown not to exist"
+        return ""
+
+
 def contradictions(items: Sequence[MemoryItem], prefixes: Prefixes = None) -> list[Superseding]:
     """Find the active items that others contradict with more evidence."""
-    # In the order of precedence, whatever refutes an item comes before it, and what lost refutes
-    # no other.
-    patterns: dict[str, list[MemoryItem]] = defaultdict(list)
-    users: dict[str, list[MemoryItem]] = defaultdict(list)
-    deniers: dict[str, list[MemoryItem]] = defaultdict(list)
-    for item in items:
-        patterns[pattern_key(item.pattern, prefixes)].append(item)
-        for name in _used(item, prefixes):
-            users[name].append(item)
-        for name in _absent(item, prefixes):
-            deniers[name].append(item)
-    patterns.pop("", None)
+    # In a fixed order, items never refute each other in a cycle, so consolidation terminates; and
+    # what lost refutes no other.
+    ordered = sorted((_Claims(item, prefixes) for item in items), key=lambda one: one.place)
+    saying: dict[tuple[str, str], list[_Claims]] = defaultdict(list)
+    for one in ordered:
+        if one.pattern:
+            saying["pattern", one.pattern].append(one)
+        for name in one.used:
+            saying["used", name].append(one)
+        for name in one.absent:
+            saying["absent", name].append(one)
     lost: dict[str, Superseding] = {}
-    places = {item.id: precedence(item, prefixes) for item in items}
-    for item in sorted(items, key=lambda one: places[one.id]):
-        if item.id in lost:
+    for one in ordered:
+        if one.item.id in lost:
             continue
-        rivals = {
-            rival.id: rival
-            for rival in (
-                *patterns.get(pattern_key(item.pattern, prefixes), ()),
-                *(rival for name in _absent(item, prefixes) for rival in users[name]),
-                *(rival for name in _used(item, prefixes) for rival in deniers[name]),
-            )
-            if rival.id not in lost
-        }
-        for rival in sorted(rivals.values(), key=lambda one: places[one.id]):
-            if reason := refutation(item, rival, prefixes):
-                lost[rival.id] = Superseding(rival, item, reason)
+        keys = [("pattern", one.pattern), *(("used", name) for name in one.absent)]
+        keys += [("absent", name) for name in one.used]
+        rivals = {rival.item.id: rival for key in keys for rival in saying.get(key, ())}
+        for rival in sorted(rivals.values(), key=lambda rival: rival.place):
+            later = rival.item.id not in lost and one.place < rival.place
+            wins = one.evidence > rival.evidence or one.absent.keys() & rival.used
+            if later and wins and (reason := one.contradiction(rival)):
+                lost[rival.item.id] = Superseding(rival.item, one.item, reason)
     return list(lost.values())
-
-
-def refutation(one: MemoryItem, other: MemoryItem, prefixes: Prefixes = None) -> str:
-    """Return why one item supersedes another, with more evidence; empty if it does not."""
-    # In a fixed order, items never refute each other in a cycle, so consolidation terminates.
-    reason = conflict(one, other, prefixes)
-    mine, others = evidence_of(one), evidence_of(other)
-    if not reason or mine < others:
-        return ""
-    if mine > others:
-        return reason
-    shown = _absent(one, prefixes).keys() & _used(other, prefixes)
-    return reason if shown and precedence(one, prefixes) < precedence(other, prefixes) else ""
-
-
-def conflict(one: MemoryItem, other: MemoryItem, prefixes: Prefixes = None) -> str:
-    """Return why two items cannot both be right; empty if they can."""
-    scopes = ((one.scope.pack, other.scope.pack), (one.scope.endpoint, other.scope.endpoint))
-    if any(mine and its and mine != its for mine, its in scopes):
-        return ""
-    for first, second in ((one, other), (other, one)):
-        if first.src == _AGAINST:
-            continue
-        pattern = pattern_key(first.pattern, prefixes)
-        if second.src == _AGAINST and pattern and pattern == pattern_key(second.pattern, prefixes):
-            return "one says that a pattern works, the other that it fails"
-        absent = _absent(second, prefixes)
-        for name in sorted(_used(first, prefixes) & absent.keys()):
-            return f"{absent[name]} was shown not to exist"
-    return ""
-
-
-def precedence(item: MemoryItem, prefixes: Prefixes) -> tuple[int, int, int, int, bool, str, str]:
-    """Return a sort key: by evidence, and items that only deny names before those that use them."""
-    certain, tasks, helped, turns, time, item_id = by_evidence(item)
-    kind = 2 if not _absent(item, prefixes) else 1 if _used(item, prefixes) else 0
-    return certain, tasks, helped, kind, turns, time, item_id
-
-
-def _used(item: MemoryItem, prefixes: Prefixes) -> frozenset[str]:
-    """Return the names that an item advises to use: those of a pattern that works."""
-    works = item.src != _AGAINST and bool(item.pattern.strip())
-    return pattern_names(item.pattern, prefixes) if works else frozenset()
-
-
-def _absent(item: MemoryItem, prefixes: Prefixes) -> dict[str, str]:
-    """Return the names that an item shows not to exist: IRI → as written."""
-    written = [tag.removeprefix(ABSENT) for tag in item.tags if tag.startswith(ABSENT)]
-    return {name: text for text in written for name in names_in(text, prefixes)}
 
 
 def harm(counters: Counters) -> str:

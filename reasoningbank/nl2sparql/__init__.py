@@ -30,7 +30,6 @@ from reasoningbank.nl2sparql.examples import (
     question_similarity,
     swap_entities,
 )
-from reasoningbank.nl2sparql.graph.translator import GraphAgent, NL2SPARQLAgent
 from reasoningbank.nl2sparql.hints import (
     ConstraintPrompt,
     Constraints,
@@ -65,6 +64,7 @@ from reasoningbank.nl2sparql.pipeline import (
     translation_confidence,
     write_query,
 )
+from reasoningbank.nl2sparql.translator import GraphAgent, NL2SPARQLAgent
 from reasoningbank.nl2sparql.validation import (
     LEVELS,
     EndpointValidation,
