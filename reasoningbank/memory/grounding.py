@@ -9,6 +9,7 @@ from __future__ import annotations
 import ipaddress
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 from urllib.parse import urlsplit
@@ -34,7 +35,7 @@ from reasoningbank.sparql import (
 )
 from reasoningbank.sparql.query import prepare
 from reasoningbank.sparql.terms import absolute
-from reasoningbank.sparql.tokens import tokenize
+from reasoningbank.sparql.tokens import tokenize, tokens_within
 from reasoningbank.sparql.tree import outline, read_query
 
 #: Texts of a resource that are compared with a question.
@@ -61,30 +62,26 @@ _SENTENCE = re.compile(r"(?<=[.;!?])\s+|\n+")
 _WORD = re.compile(r"[^\W\d_]+", re.UNICODE)
 
 
+@dataclass(eq=False)
 class Facts:
     """What is known of an endpoint's names; it is asked what the schema lacks, each query once."""
 
-    def __init__(
-        self,
-        vocabulary: Schema,
-        endpoint: EndpointConfig,
-        run: Callable[[str], Result] | None = None,
-        languages: Sequence[str] = ("en",),
-    ) -> None:
-        self.vocabulary = vocabulary
-        self.endpoint = endpoint
-        self.namespaces: Mapping[str, str] = endpoint.namespaces
-        self._given = run
-        known = (*vocabulary.classes, *vocabulary.properties)
+    vocabulary: Schema
+    endpoint: EndpointConfig
+    given: Callable[[str], Result] | None = None
+    languages: Sequence[str] = ("en",)
+
+    def __post_init__(self) -> None:
+        self.namespaces: Mapping[str, str] = self.endpoint.namespaces
+        known = (*self.vocabulary.classes, *self.vocabulary.properties)
         #: The namespaces of classes and properties.
         self.homes = frozenset(namespace_of(name) for name in known)
-        self._languages = tuple(languages)
         self._answers: dict[str, Result | None] = {}
 
     @cached_property
     def run(self) -> Callable[[str], Result]:
         """Sends queries; by default to the endpoint, within 3 s."""
-        return self._given or probe_run(self.endpoint)
+        return self.given or probe_run(self.endpoint)
 
     def iri_of(self, written: str) -> str | None:
         """Return the IRI of a name; None for other terms and unknown prefixes."""
@@ -151,7 +148,7 @@ class Facts:
 
     def is_called(self, texts: Sequence[str]) -> bool:
         """Return whether one of these texts occurs in the data."""
-        tags = (None, *self._languages)
+        tags = (None, *self.languages)
         written = " ".join(string_literal(text, tag) for text in texts for tag in tags)
         found = self._ask(f"ASK {{ VALUES ?text {{ {written} }} ?thing ?property ?text }}")
         return isinstance(found, BooleanResult) and found.value
@@ -170,11 +167,11 @@ class Facts:
         return self._answers[query]
 
 
+@dataclass(frozen=True)
 class Grounding:
     """Checks drafts against schema, data, and what their attempts saw."""
 
-    def __init__(self, facts: Facts) -> None:
-        self._facts = facts
+    facts: Facts
 
     def findings(self, draft: Draft) -> list[Finding]:
         """Return what is wrong with a draft; nothing if it may be stored."""
@@ -220,16 +217,16 @@ class Grounding:
         if not probe:
             return
         try:
-            prepared = prepare(probe, prefixes=self._facts.namespaces)
+            prepared = prepare(probe, prefixes=self.facts.namespaces)
             used = used_names(read_query(prepared.text))
         except QueryError as error:
             yield Finding("bad-skeleton", f"its skeleton does not parse: {error.what}")
             return
-        vocabulary = self._facts.vocabulary
+        vocabulary = self.facts.vocabulary
         for name in used:
             if name.role == "resource" or name.iri.startswith("urn:slot"):
                 continue
-            exists = self._facts.exists(name.iri)
+            exists = self.facts.exists(name.iri)
             fields = {"name": name.written, "role": name.role}
             what = f"its skeleton uses the {name.role} {name.written}"
             is_property = name.iri in vocabulary.properties and name.iri not in vocabulary.classes
@@ -242,7 +239,7 @@ class Grounding:
                 yield Finding("wrong-role", f"{what}, which is a property", fields=fields)
 
     def _name(self, draft: Draft, written: str, *, negated: bool) -> Finding | None:
-        facts, fields = self._facts, {"name": written}
+        facts, fields = self.facts, {"name": written}
         name = facts.iri_of(written)
         if written in draft.denied:
             if not negated:
@@ -279,7 +276,7 @@ class Grounding:
         return None
 
     def _secrets(self, text: str) -> list[Finding]:
-        secret = secret_in(text, self._facts.endpoint)
+        secret = secret_in(text, self.facts.endpoint)
         return [Finding("secret", f"contains {secret}")] if secret else []
 
 
@@ -305,21 +302,8 @@ def services_names(query: str) -> frozenset[str]:
         body = outline(query).body if query else ()
     except QueryError:
         body = ()
-    found: set[str] = set()
-    depth = inside = 0
-    waiting = False
-    for token in body:
-        if token.is_word("SERVICE"):
-            waiting = True
-        elif token.text == "{":
-            depth += 1
-            inside, waiting = (depth, False) if waiting and not inside else (inside, waiting)
-        elif token.text == "}":
-            inside = 0 if depth == inside else inside
-            depth -= 1
-        elif (waiting or inside) and token.kind in ("iri", "name"):
-            found.add(token.text)
-    return frozenset(found)
+    inside = tokens_within(body, ("SERVICE",), "{}")
+    return frozenset(token.text for token in inside if token.kind in ("iri", "name"))
 
 
 #: Shorter values, such as small numbers, are in any text by chance.

@@ -12,7 +12,7 @@ import threading
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
@@ -260,36 +260,36 @@ class Store:
         return RecordError(what, where=self._where, hint=hint, code=code, **fields)
 
 
+@dataclass
 class BankOperation:
     """Changes made in one transaction, from number `first`, and undone together."""
 
-    def __init__(
-        self, database: sqlite3.Connection, reason: str, made_by: str, undoes: int
-    ) -> None:
-        self.first = 0
-        self.touched: dict[int, MemoryItem | None] = {}
-        self._database = database
-        self._reason = reason
-        self._cause = (made_by, undoes)
-        self._time = datetime.now(UTC).isoformat(timespec="seconds")
+    database: sqlite3.Connection
+    reason: str
+    made_by: str
+    undoes: int
+    first: int = 0
+    touched: dict[int, MemoryItem | None] = field(default_factory=dict)
+    time: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="seconds"))
 
     def change(self, action: Action, before: MemoryItem | None, after: MemoryItem | None) -> None:
         """Set an item from one state to another and record it; equal states are no change."""
         if before == after:
             return
-        execute = self._database.execute
+        execute = self.database.execute
         item_id = after.id if after else before.id if before else ""
         states = [None if one is None else one.json_text() for one in (before, after)]
         numbered = execute(
             "INSERT INTO changes(operation, time, action, item_id, before, after, reason) "
             "VALUES (?, ?, ?, ?, ?, ?, ?)",
-            (self.first, self._time, action, item_id, *states, self._reason),
+            (self.first, self.time, action, item_id, *states, self.reason),
         )
         if not self.first:
             self.first = numbered.lastrowid or 0
             execute("UPDATE changes SET operation = number WHERE number = ?", (self.first,))
-            if any(self._cause):
-                execute("INSERT INTO operations VALUES (?, ?, ?)", (self.first, *self._cause))
+            if self.made_by or self.undoes:
+                cause = (self.first, self.made_by, self.undoes)
+                execute("INSERT INTO operations VALUES (?, ?, ?)", cause)
         if after is None:
             rows = execute("DELETE FROM items WHERE id = ? RETURNING key", (item_id,)).fetchall()
             execute("DELETE FROM embeddings WHERE item_id = ?", (item_id,))

@@ -23,11 +23,19 @@ from reasoningbank.nl2sparql.detection import (
     patterns_of_query,
 )
 from reasoningbank.nl2sparql.examples import (
+    RETRIEVALS,
+    WEIGHTS,
+    HybridRetriever,
     PackExample,
+    RandomRetriever,
+    Retrieved,
+    Retriever,
+    ShownExamples,
     example_pack,
     examples_of,
     load_examples,
     question_similarity,
+    shown_examples,
     swap_entities,
 )
 from reasoningbank.nl2sparql.hints import (
@@ -41,16 +49,6 @@ from reasoningbank.nl2sparql.hints import (
     get_constraints_for_patterns,
     load_constraints,
     load_patterns,
-)
-from reasoningbank.nl2sparql.hybrid import (
-    RETRIEVALS,
-    WEIGHTS,
-    HybridRetriever,
-    RandomRetriever,
-    Retrieved,
-    Retriever,
-    ShownExamples,
-    shown_examples,
 )
 from reasoningbank.nl2sparql.pipeline import (
     NL2SPARQL,

@@ -27,7 +27,7 @@ from reasoningbank.nl2sparql.words import (
 from reasoningbank.schema import Statement, read_statements
 from reasoningbank.sparql.query import parse_once
 from reasoningbank.sparql.terms import absolute
-from reasoningbank.sparql.tokens import Token, tokenize
+from reasoningbank.sparql.tokens import tokenize, tokens_within
 from reasoningbank.sparql.tree import read_query
 
 #: Weights of the two kinds of rules; they combine as independent evidence does.
@@ -288,7 +288,8 @@ def seen_in(sparql: str) -> Seen | None:
     ends = [term for s in own for term in (s.subject, s.object) if isinstance(term, URIRef)]
     tokens, declared = tokenize(sparql), read_query(sparql).declared
     names = [absolute(t.text, declared) for t in tokens if t.kind in ("iri", "name")]
-    filtered = _filtered(tokens)
+    inside = tokens_within(tokens, _TEXT_FUNCTIONS, "()")
+    filtered = {token.text[1:] for token in inside if token.kind == "variable"}
     # A variable stands for any name.
     graphs = ["?" if isinstance(s.graph, Variable) else s.graph for s in own if s.graph is not None]
     found: dict[str, Iterable[Any]] = {
@@ -305,20 +306,6 @@ def seen_in(sparql: str) -> Seen | None:
     }
     listed = {name: frozenset(map(str, values)) for name, values in found.items()}
     return Seen(listed, own, walked.texts.keys())
-
-
-def _filtered(tokens: Sequence[Token]) -> set[str]:
-    """Return the variables inside of functions of text."""
-    found: set[str] = set()
-    depth = 0
-    for token in tokens:
-        if depth or token.is_word(*_TEXT_FUNCTIONS):
-            depth += (token.is_word(*_TEXT_FUNCTIONS) and not depth) + (token.text == "(")
-            depth -= token.text == ")"
-            depth = 0 if depth == 1 and token.text == ")" else depth
-        if depth and token.kind == "variable":
-            found.add(token.text[1:])
-    return found
 
 
 def is_shown(pattern: Pattern, seen: Seen, *, loosely: bool = False) -> bool:

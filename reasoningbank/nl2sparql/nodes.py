@@ -29,8 +29,8 @@ from reasoningbank.nl2sparql.confidence import (
     load_calibration,
 )
 from reasoningbank.nl2sparql.detection import Detected, detector_of
+from reasoningbank.nl2sparql.examples import Retrieved, ShownExamples, shown_examples
 from reasoningbank.nl2sparql.hints import MOST_CHARS, load_constraints, load_patterns
-from reasoningbank.nl2sparql.hybrid import Retrieved, ShownExamples, shown_examples
 from reasoningbank.nl2sparql.validation import validate
 from reasoningbank.retrieval import DEFAULT_EMBEDDER, DEFAULT_INDEX
 from reasoningbank.schema import (

@@ -388,17 +388,13 @@ def _two_entries(constraints: Constraints, structure: Structure) -> Iterator[Fin
                 {
                     str(end)
                     for link, end in walk_links(start.object, links)
-                    if _is_kind(link, end, by)
+                    if str(link.predicate) == by and isinstance(end, URIRef)
                 }
                 for start in (one, other)
             )
             if ends and other_ends and not ends & other_ends:
                 listed = " and ".join(sorted(ends | other_ends))
                 yield finding(one.subject, f": its two {short(name)} lead to {listed}")
-
-
-def _is_kind(link: Statement, end: Identifier, by: str) -> bool:
-    return str(link.predicate) == by and isinstance(end, URIRef)
 
 
 def _turned(
@@ -408,15 +404,11 @@ def _turned(
     relations = {rule.property for rule in rules}
     texts, statements = structure.query.texts.keys(), structure.query.statements
     links = [s for s in statements if str(s.predicate) not in relations]
-
     for rule in rules:
         if rule.pattern not in patterns or patterns & set(rule.unless):
             continue
         ends = [
-            {
-                "subject": is_named(s.subject, links, texts),
-                "object": is_named(s.object, links, texts),
-            }
+            {end: is_named(getattr(s, end), links, texts) for end in ("subject", "object")}
             for s in statements
             if str(s.predicate) == rule.property
         ]

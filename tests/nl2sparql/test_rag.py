@@ -24,7 +24,7 @@ from reasoningbank.nl2sparql.confidence import (
     fit_calibration,
     load_calibration,
 )
-from reasoningbank.nl2sparql.hybrid import shown_examples
+from reasoningbank.nl2sparql.examples import shown_examples
 from reasoningbank.nl2sparql.translator import NL2SPARQLAgent
 from reasoningbank.sparql import EndpointConfig
 
