@@ -270,7 +270,7 @@ class Entries(HintModel):
 
     text: str = ""
     patterns: Mapping[str, tuple[str, ...]] = {}
-    hint: str = Field("", validation_alias=_HINT)
+    hint: str = Field(default="", validation_alias=_HINT)
     apart: tuple[EntryKind, ...] = ()
 
 
