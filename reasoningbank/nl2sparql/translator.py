@@ -8,7 +8,7 @@ import sqlite3
 import uuid
 from collections.abc import AsyncIterator, Callable, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import KW_ONLY, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -283,43 +283,51 @@ def _file_errors(file: Path) -> Iterator[None]:
         ) from error
 
 
-@dataclass(eq=False, repr=False)
 class NL2SPARQLAgent:
     """The self-correcting graph over a pack.
 
     Models and endpoint are opened when they are first needed, and closed with the agent, which is
     a context manager; a later use opens them again. Threads may not share an agent.
+
+    Args:
+        provider: ``local``, ``openai``, ``anthropic``, or another provider of LiteLLM.
+        model: A model for all steps; the provider's default and fast ones by default.
+        api_key: The key, kept in memory; the provider's environment variable by default.
+        fast_model: Another model for analysis, plan and verification.
+        endpoint: Where queries are executed, or the address of a running endpoint; the pack's own
+            by default.
+        lms: The default and the fast model, if they exist already.
+        checkpoints: A SQLite file for checkpoints, from which a killed run can be resumed.
+        hidden: Ids of tasks of which no example may be shown.
     """
 
-    provider: str = "local"  #: ``local``, ``openai``, ``anthropic``, or another one of LiteLLM
-    #: A model for all steps; the provider's default and fast ones by default
-    model: str | None = None
-    #: The key, kept in memory; the provider's environment variable by default
-    api_key: str | None = None
-    _: KW_ONLY
-    pack: Pack | str = "liita"
-    fast_model: str | None = None  #: Another model for analysis, plan and verification
-    #: Where queries are executed, or the address of a running endpoint; the pack's own by default
-    endpoint: EndpointConfig | str | None = None
-    #: The default and the fast model, if they exist already
-    lms: tuple[dspy.BaseLM, dspy.BaseLM] | None = None
-    settings: GraphSettings | None = None
-    #: A SQLite file for checkpoints, from which a killed run can be resumed
-    checkpoints: Path | str | None = None
-    hidden: frozenset[str] = frozenset()  #: Ids of tasks of which no example may be shown
-
-    def __post_init__(self) -> None:
+    def __init__(
+        self,
+        provider: str = "local",
+        model: str | None = None,
+        api_key: str | None = None,
+        *,
+        pack: Pack | str = "liita",
+        fast_model: str | None = None,
+        endpoint: EndpointConfig | str | None = None,
+        lms: tuple[dspy.BaseLM, dspy.BaseLM] | None = None,
+        settings: GraphSettings | None = None,
+        checkpoints: Path | str | None = None,
+        hidden: frozenset[str] = frozenset(),
+    ) -> None:
         need_package("langgraph", "graph")
-        self.tiers = tiers_for(self.provider, self.model, self.fast_model)
-        self._pack, self._settings = as_pack(self.pack), self.settings or GraphSettings()
-        self._file = Path(self.checkpoints) if self.checkpoints is not None else None
-        self._stack = contextlib.ExitStack()
-        self._forget()
-
-    def _forget(self) -> None:
+        self.tiers = tiers_for(provider, model, fast_model)
+        self._named = (provider, self.tiers.default) if lms is None else ("", None)
+        self.pack = as_pack(pack)
+        self.settings = settings or GraphSettings()
+        self._api_key = api_key
+        self._url = endpoint if isinstance(endpoint, str) else None
+        self._given = (lms, None if isinstance(endpoint, str) else endpoint)
+        self._lms, self._endpoint = self._given
+        self._hidden = hidden
+        self._checkpoints = Path(checkpoints) if checkpoints is not None else None
         self._saver: Any = None
-        self._lms = self.lms
-        self._opened = self.endpoint if isinstance(self.endpoint, EndpointConfig) else None
+        self._stack = contextlib.ExitStack()
 
     def __enter__(self) -> NL2SPARQLAgent:
         return self
@@ -332,11 +340,19 @@ class NL2SPARQLAgent:
         try:
             self._stack.close()
         finally:
-            self._forget()
+            self._saver = None
+            self._lms, self._endpoint = self._given
+
+    @property
+    def endpoint(self) -> EndpointConfig:
+        """Where queries are executed; opened at first use."""
+        if self._endpoint is None:
+            self._endpoint = self._stack.enter_context(open_endpoint(self.pack, self._url))
+        return self._endpoint
 
     def find(self, thread: str) -> None:
         """Check that a thread can be resumed, without opening model or endpoint."""
-        file = self._file
+        file = self._checkpoints
         if file is not None and not file.is_file():
             hint = "name the file of the run's checkpoints"
             raise UsageError("there is no such file", where=str(file), hint=hint, code="no-file")
@@ -374,7 +390,7 @@ class NL2SPARQLAgent:
         if self._has(thread):
             what, hint = f"the thread {thread!r} exists already", "resume it, or name another"
             raise UsageError(what, hint=hint, code="thread-exists")
-        language = language or asked_language(question, self._pack)
+        language = language or asked_language(question, self.pack)
         return self._run(thread, initial_state(question.strip(), language, **self._origin))
 
     def going_on(self, thread: str, answer: str | None = None) -> GraphRun:
@@ -432,17 +448,14 @@ class NL2SPARQLAgent:
     def _run(self, thread: str, start: NL2SPARQLState | None = None) -> GraphRun:
         saver = self._opened_saver()
         if self._lms is None:
-            self._lms = open_tiers(self.tiers, self._stack, self.api_key)
-        if self._opened is None:
-            url = self.endpoint if isinstance(self.endpoint, str) else None
-            self._opened = self._stack.enter_context(open_endpoint(self._pack, url))
+            self._lms = open_tiers(self.tiers, self._stack, self._api_key)
         default, fast = self._lms
-        recorder = Recorder(redact=[self.api_key or "", *secrets_in_environment()])
+        recorder = Recorder(redact=[self._api_key or "", *secrets_in_environment()])
         counter = UsageCounter(recorder)
         # Attempts limit the run, not seconds: a person may be waited for.
         budget = Budget(iterations=100, lm_calls=None, tool_calls=None, seconds=None)
         episode = Episode(
-            endpoint=self._opened,
+            endpoint=self.endpoint,
             tools={},
             lm=default,
             extractor=fast,
@@ -450,30 +463,26 @@ class NL2SPARQLAgent:
             recorder=recorder,
             meter=Meter(budget, lambda: counter.usage),
             callbacks=[counter],
-            pack=self._pack,
-            hidden=self.hidden,
+            pack=self.pack,
+            hidden=self._hidden,
         )
-        graph = build_graph(Nodes.of(episode, self._settings), saver)
+        graph = build_graph(Nodes.of(episode, self.settings), saver)
         if saver is not None:
             thread = thread or uuid.uuid4().hex
-        durable = self._file is not None
-        return GraphRun(graph, episode, self._settings, start, thread, durable)
+        durable = self._checkpoints is not None
+        return GraphRun(graph, episode, self.settings, start, thread, durable)
 
     @property
     def _origin(self) -> dict[str, Any]:
         """What a thread is begun with, and must be resumed with."""
-        given = self.lms is not None
-        return {
-            "provider": "" if given else self.provider,
-            "model": None if given else self.tiers.default,
-            "pack": self._pack.key,
-            "human": self._settings.human,
-        }
+        provider, model = self._named
+        human = self.settings.human
+        return {"provider": provider, "model": model, "pack": self.pack.key, "human": human}
 
     def _opened_saver(self) -> Any:
-        if self._saver is None and self._file is not None:
-            self._saver = self._stack.enter_context(open_saver(self._file))
-        elif self._saver is None and self._settings.human:
+        if self._saver is None and self._checkpoints is not None:
+            self._saver = self._stack.enter_context(open_saver(self._checkpoints))
+        elif self._saver is None and self.settings.human:
             # After a question back the run must be resumable, at least in this process.
             from langgraph.checkpoint.memory import InMemorySaver
 
