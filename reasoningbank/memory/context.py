@@ -162,7 +162,7 @@ def procedures(retrieval: Retrieval | None, budget: int = 600) -> tuple[Layer, R
         retrieval = replace(retrieval, found=tuple(shown), skipped=tuple(skipped), tokens=tokens)
     texts = [found.text.strip() for found in shown if found.example is None]
     text = "\n\n".join([_TITLE, *texts]) if texts else ""
-    return Layer("L2", text, count_tokens(text) if text else 0, len(skipped)), retrieval
+    return Layer("L2", text, count_tokens(text) if text else 0), retrieval
 
 
 def _joined(texts: Collection[str]) -> str:
