@@ -82,6 +82,20 @@ class Token(NamedTuple):
         return self.kind == "word" and self.text.upper() in words
 
 
+def tokens_within(tokens: Iterable[Token], words: Sequence[str], brackets: str) -> Iterator[Token]:
+    """Yield the tokens after each of these keywords, up to the end of its brackets."""
+    depth = 0
+    for token in tokens:
+        if not depth:
+            depth = int(token.is_word(*words))
+        elif token.text == brackets[0]:
+            depth += 1
+        elif token.text == brackets[1]:
+            depth = depth - 1 if depth > 2 else 0
+        else:
+            yield token
+
+
 def tokenize(text: str) -> tuple[Token, ...]:
     """Split a query into tokens, without white space and comments."""
     return tuple(iter_tokens(text))
