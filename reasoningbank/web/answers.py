@@ -19,8 +19,8 @@ from reasoningbank.corpus import load_shacl_tasks
 from reasoningbank.errors import BudgetError, UsageError
 from reasoningbank.experiment.ask import (
     AskResult,
-    Solver,
     EarlierQuestion,
+    Solver,
     open_solver,
     sentence_of,
 )
