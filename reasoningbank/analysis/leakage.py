@@ -215,7 +215,7 @@ class LeakageAudit:
             evaluation=len(self._held_out),
             filtered_out=dict(self._filtered_out.most_common()),
             unproven=unproven,
-            unread=len(self._memory.damaged) + len(self._memory.damaged_steps),
+            unread=len(self._memory.damaged),
             leaks=tuple(dict.fromkeys(self._leaks)),
         )
 

@@ -13,9 +13,14 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from reasoningbank.analysis.comparison import ArmComparison, adjust, compare_arms
-from reasoningbank.analysis.generalization import cause_of_failure, stream_levels
 from reasoningbank.analysis.leakage import Leakage, LeakageAudit
-from reasoningbank.analysis.memory import ArmMemory, MemoryRecords, memory_of_arms
+from reasoningbank.analysis.memory import (
+    ArmMemory,
+    MemoryRecords,
+    cause_of_failure,
+    memory_of_arms,
+    stream_levels,
+)
 from reasoningbank.analysis.scores import (
     BINARY,
     Metric,

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from reasoningbank.analysis.generalization import CAUSES
+from reasoningbank.analysis.memory import CAUSES
 
 if TYPE_CHECKING:
     from reasoningbank.analysis.comparison import ArmComparison

@@ -9,7 +9,7 @@ from learned_run import item, records, shown, trial, write
 
 from reasoningbank.analysis import load, summarise_run
 from reasoningbank.analysis.figures import learning_levels
-from reasoningbank.analysis.generalization import CAUSES, cause_of_failure, stream_levels
+from reasoningbank.analysis.memory import CAUSES, cause_of_failure, stream_levels
 from reasoningbank.analysis.tables import failure_table, stream_level_table
 from reasoningbank.experiment import RunFolder
 

@@ -286,7 +286,7 @@ def _bank(folder: RunFolder, memory: MemoryRecords, damaged: list[Damaged]) -> l
             if number >= last:
                 last, state = number, {**_state(item), "stream": snapshot in at}
             places[name][place] = (last, {**state, "first": first})
-    for path, reason in (*memory.damaged, *memory.damaged_steps):
+    for path, reason in memory.damaged:
         damaged.append(Damaged(path.relative_to(folder.path), reason))
     return [
         {**item, "places": [{"place": p, **s} for p, (_, s) in sorted(places[name].items())]}
