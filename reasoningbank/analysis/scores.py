@@ -144,12 +144,16 @@ def in_stream(trials: Iterable[Score]) -> bool:
     return any(trial.step is not None for trial in trials)
 
 
-def values_by_task(trials: Iterable[Score], metric: Metric) -> dict[str, list[float]]:
-    """Return the values of the judged trials by task."""
+def values_by_task(
+    trials: Iterable[Score], metric: Metric, error: float | None = None
+) -> dict[str, list[float]]:
+    """Return the values of the judged trials by task; `error` is the value of errors, if any."""
     found: dict[str, list[float]] = defaultdict(list)
     for trial in trials:
         if trial.fate == "judged":
             found[trial.task].append(trial.value(metric))
+        elif trial.fate == "error" and error is not None:
+            found[trial.task].append(error)
     return dict(found)
 
 

@@ -46,7 +46,8 @@ _MOST_PAIRED = 40
 _MOST_ROWS = 100
 _COMPLEXITIES = {"simple": 0, "moderate": 1, "complex": 2}
 _BLUE, _RED, _SLATE = COLOURS[0], COLOURS[1], COLOURS[5]
-#: Outcomes, best first; the last three are not judged. Blue is right, more orange is worse, grey is not the agent's fault.
+#: Outcomes, best first: blue is right, more orange is worse, grey is not the agent's fault and
+#: not judged.
 _FILLS = {
     "right": (_BLUE, 0.85),
     "partly right": (_BLUE, 0.4),
