@@ -15,7 +15,6 @@ from reasoningbank.analysis.memory import CAUSES
 
 if TYPE_CHECKING:
     from reasoningbank.analysis.comparison import ArmComparison
-    from reasoningbank.analysis.memory import ArmMemory
     from reasoningbank.analysis.summary import ArmSummary, Online, RunSummary
     from reasoningbank.judge import Agreement
 
@@ -207,27 +206,6 @@ def arm_table(
     return table_of(title, summary.arms, {**_ARM, **passes}, shown, summary.metric)
 
 
-def level_table(summary: RunSummary) -> TextTable:
-    """Return one row per level and arm; none for tasks without levels."""
-    columns = {
-        **{name: _ARM[name] for name in ("level", "arm", "n", "templates")},
-        "right": _ARM["strict"],
-        summary.metric: _ARM["mean"],
-        **{name: _ARM[name] for name in ("95% CI", "tokens median", "s median")},
-    }
-    return table_of("by level of generalization", summary.levels, columns)
-
-
-def failure_table(summary: RunSummary) -> TextTable:
-    """Return why i.i.d. trials fail, one row per arm with a memory; none without levels."""
-    rows = [
-        cells(arm.arm, arm.judged, arm.judged - arm.strict, *(found.get(c, 0) for c in CAUSES))
-        for arm in summary.levels
-        if arm.level == "iid" and (found := summary.failures.get(arm.arm))
-    ]
-    return TextTable("where i.i.d. trials fail", ("arm", "n", "wrong", *CAUSES), rows)
-
-
 def comparison_table(
     comparisons: Sequence[ArmComparison], title: str, *, narrow: bool = False
 ) -> TextTable:
@@ -235,19 +213,6 @@ def comparison_table(
     left_out = ("first", "second") if narrow else ("arms",)
     shown = [name for name in _COMPARISON if name not in left_out]
     return table_of(title, comparisons, _COMPARISON, shown)
-
-
-def pass_table(arms: Sequence[ArmSummary]) -> TextTable:
-    """Return pass@k and pass^k of every arm with several runs per task."""
-    headers = ("arm", "k", "tasks", "pass@k: one of k right", "pass^k: all k right")
-    rows = [cells(arm.arm, p.k, p.tasks, p.one, p.all) for arm in arms for p in arm.passes]
-    return TextTable("several runs per task", headers, rows)
-
-
-def judge_table(arms: Sequence[ArmSummary]) -> TextTable:
-    """Return how other judges agree with the execution judge, by arm."""
-    rows = [(name, arm.arm, *agreement_cells(n)) for arm in arms for name, n in arm.judges.items()]
-    return TextTable("judges against the execution judge", ("judge", "arm", *AGREEMENT), rows)
 
 
 def agreement_cells(found: Agreement) -> Cells:
@@ -258,112 +223,144 @@ def agreement_cells(found: Agreement) -> Cells:
     )  # fmt: skip
 
 
-def sampled_table(arms: Sequence[ArmSummary]) -> TextTable:
-    """Return the results of choosing among several attempts."""
-    headers = ("arm", "trials", "attempts", "each right", "chosen right", "any right",
-               "tokens spent / target", "least")  # fmt: skip
-    rows = [
+def tables_of(summary: RunSummary) -> dict[str, TextTable]:
+    """Return all other tables of a run by name, in the order of a page; some have no rows."""
+    streams = _stream_tables(summary.online) if summary.online else {}
+    return {**_arm_tables(summary), **streams, **_memory_tables(summary)}
+
+
+def _arm_tables(summary: RunSummary) -> dict[str, TextTable]:
+    arms = summary.arms
+    levels = {
+        **{name: _ARM[name] for name in ("level", "arm", "n", "templates")},
+        "right": _ARM["strict"],
+        summary.metric: _ARM["mean"],
+        **{name: _ARM[name] for name in ("95% CI", "tokens median", "s median")},
+    }
+    failures = [
+        cells(arm.arm, arm.judged, arm.judged - arm.strict, *(found.get(c, 0) for c in CAUSES))
+        for arm in summary.levels
+        if arm.level == "iid" and (found := summary.failures.get(arm.arm))
+    ]
+    passes = [cells(arm.arm, p.k, p.tasks, p.one, p.all) for arm in arms for p in arm.passes]
+    sampled = [
         cells(arm.arm, s.trials, s.attempts, s.each, s.chosen, s.any, s.spent, s.least)
         for arm in arms
         if (s := arm.sampled)
     ]
-    return TextTable("several attempts per task, one chosen", headers, rows)
+    judges = [
+        (name, arm.arm, *agreement_cells(n)) for arm in arms for name, n in arm.judges.items()
+    ]
+    return {
+        "levels": table_of("by level of generalization", summary.levels, levels),
+        "failures": TextTable("where i.i.d. trials fail", ("arm", "n", "wrong", *CAUSES), failures),
+        "others": comparison_table(
+            summary.others, "other arms against the baseline", narrow=True
+        ),
+        "passes": TextTable(
+            "several runs per task",
+            ("arm", "k", "tasks", "pass@k: one of k right", "pass^k: all k right"),
+            passes,
+        ),
+        "sampled": TextTable(
+            "several attempts per task, one chosen",
+            ("arm", "trials", "attempts", "each right", "chosen right", "any right",
+             "tokens spent / target", "least"),
+            sampled,
+        ),
+        "judges": TextTable(
+            "judges against the execution judge", ("judge", "arm", *AGREEMENT), judges
+        ),
+    }  # fmt: skip
 
 
-_QUARTERS = ("after 1/4", "1/2", "3/4", "all")
-
-
-def stream_table(online: Online) -> TextTable:
-    """Return the learning streams: the mean so far after each quarter."""
-    metric = online.arms[0].metric
-    headers = ("arm in its stream", "n", "task permutations", metric, "95% CI", *_QUARTERS)
-    rows = [
+def _stream_tables(online: Online) -> dict[str, TextTable]:
+    """Return the learning streams: the mean so far after each quarter; and their judges."""
+    metric, quarters = online.arms[0].metric, ("after 1/4", "1/2", "3/4", "all")
+    notes = [f"{capital(one.sentence())}." for one in online.comparisons]
+    arms = [
         cells(arm.arm, arm.judged, arm.seeds, arm.mean.rate, ends(arm.mean.low, arm.mean.high),
               *(online.curves[arm.arm].quarters if arm.arm in online.curves else (None,) * 4))
         for arm in online.arms
     ]  # fmt: skip
-    return TextTable("learning streams (not part of any comparison above)", headers, rows)
-
-
-def stream_level_table(online: Online) -> TextTable:
-    """Return the learning streams by level: the mean so far after each quarter."""
-    metric = online.arms[0].metric
-    headers = ("level", "arm in its stream", "n", metric, "95% CI", *_QUARTERS)
-    rows = [
+    levels = [
         cells(one.level, one.arm, one.judged, one.mean.rate, ends(one.mean.low, one.mean.high),
               *online.level_curves[one.level][one.arm].quarters)
         for one in online.levels
     ]  # fmt: skip
-    return TextTable("learning streams by level (relative to the tasks before)", headers, rows)
+    judges = [(name, *agreement_cells(found)) for name, found in online.judges.items()]
+    return {
+        "streams": TextTable(
+            "learning streams (not part of any comparison above)",
+            ("arm in its stream", "n", "task permutations", metric, "95% CI", *quarters),
+            arms,
+            ["Practice: the bank was still growing.", *notes],
+        ),
+        "stream levels": TextTable(
+            "learning streams by level (relative to the tasks before)",
+            ("level", "arm in its stream", "n", metric, "95% CI", *quarters),
+            levels,
+        ),
+        "stream judges": TextTable(
+            "judges of the streams' attempts against the execution judge",
+            ("judge of streams", *AGREEMENT),
+            judges,
+        ),
+    }
 
 
-def stream_judge_table(online: Online) -> TextTable:
-    """Return how other judges agree with the execution judge over all attempts of streams."""
-    rows = [(name, *agreement_cells(found)) for name, found in online.judges.items()]
-    title = "judges of the streams' attempts against the execution judge"
-    return TextTable(title, ("judge of streams", *AGREEMENT), rows)
-
-
-def use_table(arms: Sequence[ArmMemory]) -> TextTable:
-    """Return what memory showed to trials, and its cost."""
-    headers = ("memory of", "over", "source", "trials", "items shown", "no item shown",
-               "demonstrations", "filtered out", "tokens shown", "s of retrieval")  # fmt: skip
-    rows = [
-        cells(arm.arm, where, arm.source or "-", use.trials, pair(use.shown, 0), use.empty,
-              use.demonstrated, use.filtered_out, pair(use.tokens, 0), pair(use.seconds, 2))
-        for arm in arms
-        for where, use in arm.uses
-    ]  # fmt: skip
-    return TextTable("memory: items and cost per trial, median (p95)", headers, rows)
-
-
-def bank_table(arms: Sequence[ArmMemory]) -> TextTable:
-    """Return the banks at the end, and what happened to the distilled items."""
-    headers = ("bank of", "permutation", "steps", "items at the end", "superseded", "retired",
-               "stored", "merged", "rejected")  # fmt: skip
-    rows = []
-    for arm in arms:
+def _memory_tables(summary: RunSummary) -> dict[str, TextTable]:
+    """Return what memory showed, the banks at the end, what learning took, what was rejected."""
+    uses, banks, learning, rejected, compiled = [], [], [], [], []
+    for arm in summary.memory:
+        uses += [
+            cells(arm.arm, where, arm.source or "-", use.trials, pair(use.shown, 0), use.empty,
+                  use.demonstrated, use.filtered_out, pair(use.tokens, 0), pair(use.seconds, 2))
+            for where, use in arm.uses
+        ]  # fmt: skip
         for bank in arm.banks:
             total = sum(bank.active.values())
             items = f"{total} ({counts(bank.active)})" if total else "0"
             gone = (bank.superseded, bank.retired, bank.added, bank.merged)
-            rejected = sum(bank.rejected.values())
-            rows.append(cells(arm.arm, bank.permutation, bank.steps, items, *gone, rejected))
-    return TextTable("banks", headers, rows)
-
-
-def learning_table(arms: Sequence[ArmMemory]) -> TextTable:
-    """Return the cost of each stream's learning steps besides their trials."""
-    headers = ("learning of", "permutation", "tokens per step", "s per step", "last snapshot")
-    rows = [
-        cells(arm.arm, bank.permutation, pair(bank.tokens, 0), pair(bank.seconds, 1),
-              bank.snapshot or None)
-        for arm in arms
-        for bank in arm.banks
-        if bank.steps
-    ]  # fmt: skip
-    return TextTable("cost of a learning step, median (p95)", headers, rows)
-
-
-def compiled_table(compiled: Sequence[Mapping[str, Any]]) -> TextTable:
-    """Return what optimizers made of agents and what it took, one row per arm and seed."""
-    headers = ("compiled", "seed", "by", "tasks", "programs", "demonstrations",
-               "new instructions", "tokens", "at most", "s", "ended by")  # fmt: skip
-    rows = []
-    for one in compiled:
+            lost = sum(bank.rejected.values())
+            banks.append(cells(arm.arm, bank.permutation, bank.steps, items, *gone, lost))
+            if bank.steps:
+                spent = (pair(bank.tokens, 0), pair(bank.seconds, 1))
+                learning.append(cells(arm.arm, bank.permutation, *spent, bank.snapshot or None))
+        rejected += [cells(arm.arm, reason, n) for reason, n in arm.rejected.items()]
+    for one in summary.compiled:
         usage, made = one["usage"], (one["programs"], one["demonstrations"])
         tokens = usage["prompt_tokens"] + usage["completion_tokens"]
         named = (one["arm"], one["seed"], one["optimizer"], len(one["tasks"]))
         spent = (tokens, one["tokens_wanted"], number(usage["seconds"], 0))
         ended = one["ended"] or "itself"
-        rows.append(cells(*named, *made, one["new_instructions"], *spent, ended))
-    return TextTable("compiled agents: what was changed, and what it took", headers, rows)
-
-
-def rejected_table(arms: Sequence[ArmMemory]) -> TextTable:
-    """Return why distilled items were not stored, one row per reason, most frequent first."""
-    rows = [cells(arm.arm, reason, n) for arm in arms for reason, n in arm.rejected.items()]
-    return TextTable("distilled and not stored", ("arm", "reason", "items"), rows)
+        compiled.append(cells(*named, *made, one["new_instructions"], *spent, ended))
+    return {
+        "use": TextTable(
+            "memory: items and cost per trial, median (p95)",
+            ("memory of", "over", "source", "trials", "items shown", "no item shown",
+             "demonstrations", "filtered out", "tokens shown", "s of retrieval"),
+            uses,
+        ),
+        "banks": TextTable(
+            "banks",
+            ("bank of", "permutation", "steps", "items at the end", "superseded", "retired",
+             "stored", "merged", "rejected"),
+            banks,
+        ),
+        "learning": TextTable(
+            "cost of a learning step, median (p95)",
+            ("learning of", "permutation", "tokens per step", "s per step", "last snapshot"),
+            learning,
+        ),
+        "rejected": TextTable("distilled and not stored", ("arm", "reason", "items"), rejected),
+        "compiled": TextTable(
+            "compiled agents: what was changed, and what it took",
+            ("compiled", "seed", "by", "tasks", "programs", "demonstrations", "new instructions",
+             "tokens", "at most", "s", "ended by"),
+            compiled,
+        ),
+    }  # fmt: skip
 
 
 def _score(arm: ArmSummary) -> str:

@@ -14,7 +14,7 @@ from jinja2 import Environment, PackageLoader
 from reasoningbank.analysis import tables
 from reasoningbank.analysis.comparison import ArmComparison
 from reasoningbank.analysis.summary import RunSummary
-from reasoningbank.analysis.tables import TextTable, capital, counted, ends, number, share
+from reasoningbank.analysis.tables import capital, counted, ends, number, share
 
 if TYPE_CHECKING:
     from reasoningbank.analysis.frames import Frames
@@ -102,40 +102,11 @@ def overview(
         # As the figures colour them.
         "colours": {arm: place % 6 + 1 for place, arm in enumerate(order)},
         "methods": "; ".join(sorted({arm.mean.method for arm in summary.arms} - {""})),
-        "sections": [made for made in _sections(summary) if made.rows],
+        "sections": [made for made in tables.tables_of(summary).values() if made.rows],
         "damaged": damaged,
         "manifest": manifest,
         "whole_manifest": json.dumps(manifest, indent=1, ensure_ascii=False, default=str),
     }
-
-
-def _sections(summary: RunSummary) -> list[TextTable]:
-    """Return the tables below that of the arms, empty ones included."""
-    arms, online, memory = summary.arms, summary.online, summary.memory
-    others = "other arms against the baseline"
-    streams = []
-    if online:
-        notes = [f"{capital(one.sentence())}." for one in online.comparisons]
-        practice = tables.stream_table(online)
-        streams = [
-            practice._replace(notes=["Practice: the bank was still growing.", *notes]),
-            tables.stream_level_table(online),
-            tables.stream_judge_table(online),
-        ]
-    return [
-        tables.level_table(summary),
-        tables.failure_table(summary),
-        tables.comparison_table(summary.others, others, narrow=True),
-        tables.pass_table(arms),
-        tables.sampled_table(arms),
-        tables.judge_table(arms),
-        *streams,
-        tables.use_table(memory),
-        tables.bank_table(memory),
-        tables.learning_table(memory),
-        tables.rejected_table(memory),
-        tables.compiled_table(summary.compiled),
-    ]
 
 
 def drawn_figures(frames: Frames) -> list[DrawnFigure]:
