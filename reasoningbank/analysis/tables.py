@@ -7,18 +7,25 @@ from __future__ import annotations
 
 import json
 import math
+import tomllib
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
+from importlib.resources import files
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from reasoningbank.analysis.memory import CAUSES
 
 if TYPE_CHECKING:
     from reasoningbank.analysis.comparison import ArmComparison
+    from reasoningbank.analysis.statistics import LearningCurve
     from reasoningbank.analysis.summary import ArmSummary, Online, RunSummary
     from reasoningbank.judge import Agreement
 
 Cells = tuple[str, ...]
+_DESCRIBED: Mapping[str, Mapping[str, Any]] = tomllib.loads(
+    files("reasoningbank.analysis").joinpath("tables.toml").read_text("utf-8")
+)
 R = TypeVar("R")
 #: What the columns of a table show of a row, by header.
 Columns = Mapping[str, Callable[[R], Any]]
@@ -224,96 +231,68 @@ def agreement_cells(found: Agreement) -> Cells:
 
 
 def tables_of(summary: RunSummary) -> dict[str, TextTable]:
-    """Return all other tables of a run by name, in the order of a page; some have no rows."""
-    streams = _stream_tables(summary.online) if summary.online else {}
-    return {**_arm_tables(summary), **streams, **_memory_tables(summary)}
+    """Return all other tables of a run by name, in the order of `tables.toml`."""
+    online = summary.online
+    rows = _arm_rows(summary) | (_stream_rows(online) if online else {}) | _memory_rows(summary)
+    several = {"METRIC": (summary.metric,), "AGREEMENT": AGREEMENT, "CAUSES": CAUSES,
+               "QUARTERS": ("after 1/4", "1/2", "3/4", "all")}  # fmt: skip
+    found = {}
+    for name, table in _DESCRIBED.items():
+        headers = tuple(h for one in table["headers"] for h in several.get(one, (one,)))
+        found[name] = TextTable(table["title"], headers, rows.get(name, []))
+    practice = (one.sentence() for one in online.comparisons) if online else ()
+    notes = ["Practice: the bank was still growing.", *(f"{capital(one)}." for one in practice)]
+    return {**found, "streams": found["streams"]._replace(notes=notes)}
 
 
-def _arm_tables(summary: RunSummary) -> dict[str, TextTable]:
-    arms = summary.arms
-    levels = {
-        **{name: _ARM[name] for name in ("level", "arm", "n", "templates")},
-        "right": _ARM["strict"],
-        summary.metric: _ARM["mean"],
-        **{name: _ARM[name] for name in ("95% CI", "tokens median", "s median")},
-    }
-    failures = [
-        cells(arm.arm, arm.judged, arm.judged - arm.strict, *(found.get(c, 0) for c in CAUSES))
-        for arm in summary.levels
-        if arm.level == "iid" and (found := summary.failures.get(arm.arm))
-    ]
-    passes = [cells(arm.arm, p.k, p.tasks, p.one, p.all) for arm in arms for p in arm.passes]
-    sampled = [
-        cells(arm.arm, s.trials, s.attempts, s.each, s.chosen, s.any, s.spent, s.least)
-        for arm in arms
-        if (s := arm.sampled)
-    ]
-    judges = [
-        (name, arm.arm, *agreement_cells(n)) for arm in arms for name, n in arm.judges.items()
-    ]
+def _arm_rows(summary: RunSummary) -> dict[str, list[Cells]]:
+    arms, level = summary.arms, ("level", "arm", "n", "templates", "strict", "mean", "95% CI",
+                                 "tokens median", "s median")  # fmt: skip
     return {
-        "levels": table_of("by level of generalization", summary.levels, levels),
-        "failures": TextTable("where i.i.d. trials fail", ("arm", "n", "wrong", *CAUSES), failures),
-        "others": comparison_table(
-            summary.others, "other arms against the baseline", narrow=True
-        ),
-        "passes": TextTable(
-            "several runs per task",
-            ("arm", "k", "tasks", "pass@k: one of k right", "pass^k: all k right"),
-            passes,
-        ),
-        "sampled": TextTable(
-            "several attempts per task, one chosen",
-            ("arm", "trials", "attempts", "each right", "chosen right", "any right",
-             "tokens spent / target", "least"),
-            sampled,
-        ),
-        "judges": TextTable(
-            "judges against the execution judge", ("judge", "arm", *AGREEMENT), judges
-        ),
-    }  # fmt: skip
+        "levels": [cells(*(_ARM[name](arm) for name in level)) for arm in summary.levels],
+        "failures": [
+            cells(arm.arm, arm.judged, arm.judged - arm.strict, *(found.get(c, 0) for c in CAUSES))
+            for arm in summary.levels
+            if arm.level == "iid" and (found := summary.failures.get(arm.arm))
+        ],
+        "others": list(comparison_table(summary.others, "", narrow=True).rows),
+        "passes": [cells(arm.arm, p.k, p.tasks, p.one, p.all) for arm in arms for p in arm.passes],
+        "sampled": [
+            cells(arm.arm, s.trials, s.attempts, s.each, s.chosen, s.any, s.spent, s.least)
+            for arm in arms
+            if (s := arm.sampled)
+        ],
+        "judges": [
+            (name, arm.arm, *agreement_cells(n)) for arm in arms for name, n in arm.judges.items()
+        ],
+    }
 
 
-def _stream_tables(online: Online) -> dict[str, TextTable]:
+def _stream_rows(online: Online) -> dict[str, list[Cells]]:
     """Return the learning streams: the mean so far after each quarter; and their judges."""
-    metric, quarters = online.arms[0].metric, ("after 1/4", "1/2", "3/4", "all")
-    notes = [f"{capital(one.sentence())}." for one in online.comparisons]
-    arms = [
-        cells(arm.arm, arm.judged, arm.seeds, arm.mean.rate, ends(arm.mean.low, arm.mean.high),
-              *(online.curves[arm.arm].quarters if arm.arm in online.curves else (None,) * 4))
-        for arm in online.arms
-    ]  # fmt: skip
-    levels = [
-        cells(one.level, one.arm, one.judged, one.mean.rate, ends(one.mean.low, one.mean.high),
-              *online.level_curves[one.level][one.arm].quarters)
-        for one in online.levels
-    ]  # fmt: skip
-    judges = [(name, *agreement_cells(found)) for name, found in online.judges.items()]
+
+    def facts(arm: ArmSummary, seeds: Sequence[int], curve: LearningCurve | None) -> Cells:
+        low, high = arm.mean.low, arm.mean.high
+        quarters = curve.quarters if curve else (None,) * 4
+        return cells(arm.judged, *seeds, arm.mean.rate, ends(low, high), *quarters)
+
     return {
-        "streams": TextTable(
-            "learning streams (not part of any comparison above)",
-            ("arm in its stream", "n", "task permutations", metric, "95% CI", *quarters),
-            arms,
-            ["Practice: the bank was still growing.", *notes],
-        ),
-        "stream levels": TextTable(
-            "learning streams by level (relative to the tasks before)",
-            ("level", "arm in its stream", "n", metric, "95% CI", *quarters),
-            levels,
-        ),
-        "stream judges": TextTable(
-            "judges of the streams' attempts against the execution judge",
-            ("judge of streams", *AGREEMENT),
-            judges,
-        ),
+        "streams": [
+            (arm.arm, *facts(arm, [arm.seeds], online.curves.get(arm.arm))) for arm in online.arms
+        ],
+        "stream levels": [
+            (arm.level, arm.arm, *facts(arm, [], online.level_curves[arm.level][arm.arm]))
+            for arm in online.levels
+        ],
+        "stream judges": [(name, *agreement_cells(n)) for name, n in online.judges.items()],
     }
 
 
-def _memory_tables(summary: RunSummary) -> dict[str, TextTable]:
+def _memory_rows(summary: RunSummary) -> dict[str, list[Cells]]:
     """Return what memory showed, the banks at the end, what learning took, what was rejected."""
-    uses, banks, learning, rejected, compiled = [], [], [], [], []
+    found: dict[str, list[Cells]] = defaultdict(list)
     for arm in summary.memory:
-        uses += [
+        found["use"] += [
             cells(arm.arm, where, arm.source or "-", use.trials, pair(use.shown, 0), use.empty,
                   use.demonstrated, use.filtered_out, pair(use.tokens, 0), pair(use.seconds, 2))
             for where, use in arm.uses
@@ -323,44 +302,18 @@ def _memory_tables(summary: RunSummary) -> dict[str, TextTable]:
             items = f"{total} ({counts(bank.active)})" if total else "0"
             gone = (bank.superseded, bank.retired, bank.added, bank.merged)
             lost = sum(bank.rejected.values())
-            banks.append(cells(arm.arm, bank.permutation, bank.steps, items, *gone, lost))
+            found["banks"].append(cells(arm.arm, bank.permutation, bank.steps, items, *gone, lost))
             if bank.steps:
-                spent = (pair(bank.tokens, 0), pair(bank.seconds, 1))
-                learning.append(cells(arm.arm, bank.permutation, *spent, bank.snapshot or None))
-        rejected += [cells(arm.arm, reason, n) for reason, n in arm.rejected.items()]
+                spent = (pair(bank.tokens, 0), pair(bank.seconds, 1), bank.snapshot or None)
+                found["learning"].append(cells(arm.arm, bank.permutation, *spent))
+        found["rejected"] += [cells(arm.arm, reason, n) for reason, n in arm.rejected.items()]
     for one in summary.compiled:
         usage, made = one["usage"], (one["programs"], one["demonstrations"])
         tokens = usage["prompt_tokens"] + usage["completion_tokens"]
         named = (one["arm"], one["seed"], one["optimizer"], len(one["tasks"]))
-        spent = (tokens, one["tokens_wanted"], number(usage["seconds"], 0))
-        ended = one["ended"] or "itself"
-        compiled.append(cells(*named, *made, one["new_instructions"], *spent, ended))
-    return {
-        "use": TextTable(
-            "memory: items and cost per trial, median (p95)",
-            ("memory of", "over", "source", "trials", "items shown", "no item shown",
-             "demonstrations", "filtered out", "tokens shown", "s of retrieval"),
-            uses,
-        ),
-        "banks": TextTable(
-            "banks",
-            ("bank of", "permutation", "steps", "items at the end", "superseded", "retired",
-             "stored", "merged", "rejected"),
-            banks,
-        ),
-        "learning": TextTable(
-            "cost of a learning step, median (p95)",
-            ("learning of", "permutation", "tokens per step", "s per step", "last snapshot"),
-            learning,
-        ),
-        "rejected": TextTable("distilled and not stored", ("arm", "reason", "items"), rejected),
-        "compiled": TextTable(
-            "compiled agents: what was changed, and what it took",
-            ("compiled", "seed", "by", "tasks", "programs", "demonstrations", "new instructions",
-             "tokens", "at most", "s", "ended by"),
-            compiled,
-        ),
-    }  # fmt: skip
+        took = (tokens, one["tokens_wanted"], number(usage["seconds"], 0), one["ended"] or "itself")
+        found["compiled"].append(cells(*named, *made, one["new_instructions"], *took))
+    return found
 
 
 def _score(arm: ArmSummary) -> str:

@@ -11,20 +11,20 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from pyoxigraph import BlankNode, Literal, NamedNode, RdfFormat, Triple, parse
+from pyoxigraph import BlankNode, NamedNode, RdfFormat, Triple, parse
 
 from reasoningbank.judge.answer import Answer
+from reasoningbank.sparql.terms import INTEGERS, XSD, Term
 
 Ints = npt.NDArray[np.int64]
 
-XSD = "http://www.w3.org/2001/XMLSchema#"
 #: The value of an unbound cell. No other cell has it, the empty string included.
 UNBOUND = ""
 #: Two numbers are the same when they differ by no more than this share of the larger one.
@@ -41,19 +41,12 @@ class Blank(NamedTuple):
 #: Integers compare exactly, floats within a tolerance, blank nodes by their position.
 Value = str | int | float | Blank
 
-_INTEGERS = frozenset(
-    (
-        "integer", "long", "int", "short", "byte",
-        "nonNegativeInteger", "positiveInteger", "nonPositiveInteger", "negativeInteger",
-        "unsignedLong", "unsignedInt", "unsignedShort", "unsignedByte",
-    )
-)  # fmt: skip
 _CALENDAR = frozenset(("date", "time", "gYear", "gYearMonth", "gMonth", "gMonthDay", "gDay"))
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 _DECIMAL = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)")
 _DOUBLE = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _DATE_TIME = re.compile(
-    r"(-?[0-9]{4,})-([0-9]{2})-([0-9]{2})T([0-9]{2}):([0-9]{2}):([0-9]{2})(?:\.([0-9]+))?"
+    r"(-?[0-9]{4,}-[0-9]{2}-[0-9]{2})T([0-9]{2}:[0-9]{2}:[0-9]{2})(?:\.([0-9]+))?"
     r"(Z|[+-][0-9]{2}:[0-9]{2})?"
 )
 # Python refuses to read longer integers from text.
@@ -96,7 +89,7 @@ def canonical(text: str | None) -> Value:
     return _of_term(quads[0].object) if len(quads) == 1 else f"?{text}"
 
 
-def _of_term(term: NamedNode | BlankNode | Literal | Triple) -> Value:
+def _of_term(term: Term) -> Value:
     if isinstance(term, NamedNode):
         return f"<{term.value}>"
     if isinstance(term, BlankNode):
@@ -124,7 +117,7 @@ def _typed(lexical: str, datatype: str) -> Value:
 
 
 def _by_value(lexical: str, name: str) -> Value | None:
-    if name in _INTEGERS:
+    if XSD + name in INTEGERS:
         fits = _INTEGER.fullmatch(lexical) and len(lexical) <= _MAX_DIGITS
         return int(lexical) if fits else None
     if name in ("double", "float") and lexical in ("INF", "+INF", "-INF", "NaN"):
@@ -149,24 +142,20 @@ def _instant(lexical: str) -> str | None:
     parts = _DATE_TIME.fullmatch(lexical)
     if parts is None:
         return None
-    year, month, day, hour, minute, second, fraction, zone = parts.groups()
+    day, clock, fraction, zone = parts.groups()
     try:
         # 24:00:00 is the first instant of the next day.
-        at = datetime(int(year), int(month), int(day)) + timedelta(
-            hours=int(hour), minutes=int(minute), seconds=int(second)
-        )
-        if zone and zone != "Z":
-            offset = timedelta(hours=int(zone[1:3]), minutes=int(zone[4:6]))
-            at = at - offset if zone[0] == "+" else at + offset
+        late = clock == "24:00:00"
+        at = datetime.fromisoformat(f"{day}T{'00:00:00' if late else clock}{zone or ''}")
+        at += timedelta(days=late)
+        at = at.astimezone(UTC) if zone else at
     except (ValueError, OverflowError):
         return None
     digits = (fraction or "").rstrip("0")
-    return f"#{at.isoformat()}.{digits}{'Z' if zone else ''}"
+    return f"#{at.replace(tzinfo=None).isoformat()}.{digits}{'Z' if zone else ''}"
 
 
-def number_classes(
-    integers: Iterable[int], others: Iterable[float], tolerance: float = TOLERANCE
-) -> dict[int | float, str]:
+def number_classes(integers: Iterable[int], others: Iterable[float]) -> dict[int | float, str]:
     """Name the class of each number; numbers of one class count as the same."""
     anchors = sorted(set(integers))
     names: dict[int | float, str] = {anchor: f"#{anchor}" for anchor in anchors}
@@ -176,31 +165,31 @@ def number_classes(
         at = bisect_left(near, value)
         around = near[max(0, at - 1) : at + 1]
         anchor = min(around, key=lambda one: abs(one - value), default=None)
-        if anchor is not None and _close(float(anchor), value, tolerance):
+        if anchor is not None and _close(float(anchor), value):
             names[value] = names[anchor]
         else:
             rest.append(value)
-    for index, group in enumerate(_groups(np.array(rest, dtype=np.float64), tolerance)):
+    for index, group in enumerate(_groups(np.array(rest, dtype=np.float64))):
         names.update(dict.fromkeys(group, f"#~{index}"))
     return names
 
 
-def _close(a: float, b: float, tolerance: float) -> bool:
-    return abs(a - b) <= tolerance * max(abs(a), abs(b))
+def _close(a: float, b: float) -> bool:
+    return abs(a - b) <= TOLERANCE * max(abs(a), abs(b))
 
 
-def _groups(values: npt.NDArray[np.float64], tolerance: float) -> Iterable[list[float]]:
+def _groups(values: npt.NDArray[np.float64]) -> Iterable[list[float]]:
     """Cut sorted distinct numbers into runs no wider than the tolerance, widest gap first."""
     if not len(values):
         return
     with np.errstate(over="ignore"):
         gaps = np.diff(values)
         widths = np.maximum(np.abs(values[:-1]), np.abs(values[1:]))
-        starts = [0, *(np.flatnonzero(gaps > tolerance * widths) + 1).tolist(), len(values)]
+        starts = [0, *(np.flatnonzero(gaps > TOLERANCE * widths) + 1).tolist(), len(values)]
     pending = list(pairwise(starts))
     while pending:
         start, stop = pending.pop()
-        if _close(values[start], values[stop - 1], tolerance):
+        if _close(values[start], values[stop - 1]):
             yield values[start:stop].tolist()
         else:
             cut = start + 1 + int(np.argmax(gaps[start : stop - 1]))

@@ -42,7 +42,7 @@ STANDARD_PREFIXES: Mapping[str, str] = {
 
 RDF_TYPE = STANDARD_PREFIXES["rdf"] + "type"
 
-_INTEGERS = frozenset(
+INTEGERS = frozenset(
     XSD + name
     for name in (
         "integer",
@@ -220,7 +220,7 @@ def _plain(term: Literal) -> int | float | bool | None:
     text, datatype = term.value, term.datatype.value
     if datatype == XSD + "boolean" and text in ("true", "false", "0", "1"):
         return text in ("true", "1")
-    if datatype in _INTEGERS and _INTEGER.fullmatch(text):
+    if datatype in INTEGERS and _INTEGER.fullmatch(text):
         return int(text)
     if datatype in _REALS and "_" not in text:
         with suppress(ValueError):

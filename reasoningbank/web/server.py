@@ -25,7 +25,7 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 
-from reasoningbank.analysis.report.views import environment, scale
+from reasoningbank.analysis.report import environment, scale
 from reasoningbank.corpus import known_packs
 from reasoningbank.errors import ReasoningBankError, SetupError, UsageError
 from reasoningbank.experiment.feedback import learn_feedback, read_feedback
