@@ -69,7 +69,8 @@ def pairs_with(
 ) -> list[tuple[bool, bool]]:
     """Return the verdicts of the execution judge and another one, by the attempts that both judged.
 
-    Records have a `verdict` and `judgements`. The judge is a name in `judgements`, or ``rule``, the plain rule, which needs no judgement;
+    Records have a `verdict` and `judgements`. The judge is a name in these, or ``rule``, the plain
+    rule, which needs no judgement;
     `metric` is what counts as success for the execution judge: ``strict`` or ``lenient``.
     """
     pairs = []

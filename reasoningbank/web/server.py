@@ -9,9 +9,8 @@ import logging
 import secrets
 import socket
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +22,8 @@ from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import FileResponse, HTMLResponse, JSONResponse, Response
-from starlette.routing import Route
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
 
 from reasoningbank.analysis.report import environment, scale
 from reasoningbank.corpus import known_packs
@@ -46,11 +46,12 @@ LOOK_S = 1.0
 GRACE_S = 2
 #: Items that a search finds, and changes that are shown.
 MOST_FOUND, MOST_CHANGES = 10, 20
+#: Packages with templates, styles and scripts; those of the report are shared.
+_PAGES = ("reasoningbank.web", "reasoningbank.analysis.report")
 #: Errors that mean that an address is wrong.
 _MISSING = ("no-run", "no-memory", "no-page", "unknown-item", "model_not_found")
 
 Work = Callable[[Emit, threading.Event], None]
-Handler = Callable[[Request], Awaitable[Response]]
 Events = AsyncIterator[tuple[str, Mapping[str, Any]]]
 
 
@@ -95,30 +96,28 @@ def make_app(settings: PageSettings) -> Guard:
         yield
         await run_in_threadpool(site.close)
 
-    def route(path: str, handler: Handler, method: str = "GET") -> Route:
-        return Route(path, site.safely(handler), methods=[method])
-
     routes = [
-        route("/", site.ask_page),
-        route("/runs", site.runs_page),
-        route("/compare", site.compare_page),
-        route("/runs/{name}", site.report),
-        route("/runs/{name}/live", site.live_page),
-        route("/memory", site.memory_page),
-        route("/memory/{name}", site.bank_page),
-        route("/memory/{name}/{item}", site.item_page),
-        route("/static/{name}", site.static),
-        route("/api/examples", site.examples),
-        route("/api/runs/{name}", site.live),
-        route("/api/ask", site.ask, "POST"),
-        route("/api/query", site.query, "POST"),
-        route("/api/feedback", site.rate, "POST"),
-        route("/api/memory/{name}", site.change_bank, "POST"),
-        route("/v1/models", site.models),
-        route("/v1/chat/completions", site.complete, "POST"),
-        route("/{path:path}", site.missing),
+        Route("/", site.ask_page),
+        Route("/runs", site.runs_page),
+        Route("/compare", site.compare_page),
+        Route("/runs/{name}", site.report),
+        Route("/runs/{name}/live", site.live_page),
+        Route("/memory", site.memory_page),
+        Route("/memory/{name}", site.bank_page),
+        Route("/memory/{name}/{item}", site.item_page),
+        Mount("/static", StaticFiles(packages=[(package, "page") for package in _PAGES])),
+        Route("/api/examples", site.examples),
+        Route("/api/runs/{name}", site.live),
+        Route("/api/ask", site.ask, methods=["POST"]),
+        Route("/api/query", site.query, methods=["POST"]),
+        Route("/api/feedback", site.rate, methods=["POST"]),
+        Route("/api/memory/{name}", site.change_bank, methods=["POST"]),
+        Route("/v1/models", site.models),
+        Route("/v1/chat/completions", site.complete, methods=["POST"]),
     ]
-    return Guard(Starlette(routes=routes, lifespan=lifespan), settings.token)
+    handlers = {404: site.missing, ReasoningBankError: site.failed, Exception: site.failed}
+    app = Starlette(routes=routes, lifespan=lifespan, exception_handlers=handlers)
+    return Guard(app, settings.token)
 
 
 class Site:
@@ -131,52 +130,33 @@ class Site:
         self._answers = Answers(settings.feedback, self._runs.bank, agents)
         # Parts, filters and escaping are those of the static report.
         self._templates = environment()
-        pages = ("reasoningbank.web", "reasoningbank.analysis.report")
-        self._templates.loader = ChoiceLoader([PackageLoader(one, "page") for one in pages])
+        self._templates.loader = ChoiceLoader([PackageLoader(one, "page") for one in _PAGES])
         self._templates.filters["place"] = trial_place
         self._templates.globals["version"] = __version__
-        report = files("reasoningbank.analysis.report").joinpath("page")
-        own = files("reasoningbank.web").joinpath("page")
-        shared = ("page.css", "early.js", "dom.js", "highlight.js")
-        self._static = {name: report.joinpath(name).read_bytes() for name in shared}
-        self._static |= {n: own.joinpath(n).read_bytes() for n in ("serve.css", "serve.js")}
 
     def close(self) -> None:
         """Close what answers, and remove the reports."""
         self._answers.close()
         self._runs.close()
 
-    def safely(self, handler: Handler) -> Handler:
-        """Return a handler that answers every error with one line."""
+    async def failed(self, request: Request, error: Exception) -> Response:
+        """Answer an error with one line."""
+        finding, status = _finding(error), _status(error)
+        path = request.url.path
+        if path.startswith("/v1/"):
+            return JSONResponse({"error": chat.error_body(finding)}, status)
+        if path.startswith("/api/"):
+            return JSONResponse({"error": finding}, status)
+        return self._page("message.html", status, line=finding["text"])
 
-        async def answer(request: Request) -> Response:
-            try:
-                return await handler(request)
-            except Exception as error:
-                finding, status = _finding(error), _status(error)
-            path = request.url.path
-            if path.startswith("/v1/"):
-                return JSONResponse({"error": chat.error_body(finding)}, status)
-            if path.startswith("/api/"):
-                return JSONResponse({"error": finding}, status)
-            return self._page("message.html", status, line=finding["text"])
-
-        return answer
+    async def missing(self, request: Request, _: Exception) -> Response:
+        """Refuse any other address."""
+        where = request.url.path
+        error = UsageError("there is no such page", where=where, code="no-page")
+        return await self.failed(request, error)
 
     def _page(self, template: str, status: int = 200, **values: Any) -> HTMLResponse:
         return HTMLResponse(self._templates.get_template(template).render(**values), status)
-
-    async def missing(self, request: Request) -> Response:
-        """Refuse any other address."""
-        raise UsageError("there is no such page", where=request.url.path, code="no-page")
-
-    async def static(self, request: Request) -> Response:
-        """Send a style or script."""
-        name = request.path_params["name"]
-        if name not in self._static:
-            await self.missing(request)
-        kind = "text/css" if name.endswith(".css") else "text/javascript"
-        return Response(self._static[name], media_type=kind)
 
     async def ask_page(self, request: Request) -> Response:
         """Show the form that asks."""
