@@ -30,7 +30,7 @@ from reasoningbank.analysis.memory import (
 )
 from reasoningbank.analysis.tables import json_of, text_of
 from reasoningbank.cache import write_bytes_atomically
-from reasoningbank.errors import RecordError, UsageError
+from reasoningbank.errors import RecordError
 from reasoningbank.experiment import RunFolder, TrialRecord
 from reasoningbank.experiment.records import Step
 from reasoningbank.trajectory import Event, Trajectory
@@ -262,8 +262,7 @@ def _named(runs: Runs) -> dict[str, RunFolder]:
     for run in many:
         folder = run if isinstance(run, RunFolder) else RunFolder(Path(run))
         if not ((folder.path / "manifest.json").exists() or folder.trial_names()):
-            hint = "give a folder with manifest.json"
-            raise UsageError("holds no run", where=str(folder.path), hint=hint)
+            folder.require_manifest()
         unique[folder.path.resolve()] = folder
     names: list[str] = []
     length = 0

@@ -71,10 +71,7 @@ class _ComparedRun:
     """The held-out trials of a run, by arm, with what is needed to compare it."""
 
     def __init__(self, folder: RunFolder) -> None:
-        manifest = folder.manifest
-        if manifest is None:
-            hint = "give a folder with manifest.json"
-            raise UsageError("holds no run", where=str(folder.path), hint=hint)
+        manifest = folder.require_manifest()
         self.name = folder.path.resolve().name
         self.manifest = manifest
         self.hashes: Mapping[str, Any] = manifest.get("hashes") or {}

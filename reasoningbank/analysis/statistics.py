@@ -368,8 +368,8 @@ def learning_curve(
     return LearningCurve(
         steps=tuple(range(steps)),
         mean=tuple(p.value for p in points),
-        low=tuple(clipped(p.low, bounds) for p in points),
-        high=tuple(clipped(p.high, bounds) for p in points),
+        low=tuple(np.clip([p.low for p in points], *bounds).tolist()),
+        high=tuple(np.clip([p.high for p in points], *bounds).tolist()),
         permutations=len(values),
         window=window,
     )
@@ -382,11 +382,6 @@ def _proportion(
         return Interval(math.nan, 0.0, 1.0, label)
     found = scipy.stats.binomtest(successes, trials).proportion_ci(confidence, method=method)
     return Interval(successes / trials, float(found.low), float(found.high), label)
-
-
-def clipped(value: float, bounds: tuple[float, float]) -> float:
-    """Return a value between bounds; NaN stays as it is."""
-    return value if math.isnan(value) else min(max(value, bounds[0]), bounds[1])
 
 
 def _root(

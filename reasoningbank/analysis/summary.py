@@ -29,7 +29,6 @@ from reasoningbank.analysis.scores import (
     Unit,
     average,
     by_permutation,
-    held_out,
     in_stream,
     longest,
     metric_of,
@@ -256,7 +255,7 @@ def summarise(
                else replace(t, level=found.get((t.seed, t.task), "")) for t in trials]
         for name, trials in by_arm.items()
     }  # fmt: skip
-    tested = {name: held_out(trials) for name, trials in by_arm.items()}
+    tested = {name: [t for t in trials if t.step is None] for name, trials in by_arm.items()}
 
     def compared(first: str, second: str, level: str = "") -> ArmComparison | None:
         planned = (plan.trials(first), plan.trials(second))

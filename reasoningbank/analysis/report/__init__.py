@@ -33,7 +33,7 @@ from reasoningbank.analysis.comparison import ArmComparison
 from reasoningbank.analysis.memory import MemoryRecords, Problem, shown_items
 from reasoningbank.analysis.summary import RunSummary, summarise_run
 from reasoningbank.analysis.tables import capital, counted, ends, jsonable, number, share
-from reasoningbank.errors import RecordError, UsageError
+from reasoningbank.errors import RecordError
 from reasoningbank.experiment import RunFolder, TrialRecord
 from reasoningbank.version import __version__
 
@@ -88,10 +88,7 @@ def write_report(folder: RunFolder, out: Path, *, back: str = "", most: int = MO
         UsageError: If the folder holds no run.
         RecordError: If the manifest cannot be read, or the page cannot be written.
     """
-    manifest = folder.manifest
-    if manifest is None:
-        hint = "give a folder with manifest.json"
-        raise UsageError("holds no run", where=str(folder.path), hint=hint)
+    manifest = folder.require_manifest()
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=out.parent, prefix=".report-") as name:
