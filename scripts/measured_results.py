@@ -11,9 +11,10 @@ from reasoningbank.analysis import read_translations, summarise_run
 from reasoningbank.analysis.tables import (
     TextTable,
     arm_table,
+    capital,
     comparison_table,
+    markdown,
     tables_of,
-    titled,
 )
 from reasoningbank.analysis.translators import (
     ArmRows,
@@ -58,6 +59,11 @@ def measured_learning() -> str:
     for old, new in RENAMED.items():
         text = re.sub(rf"\b{old}\b", new, text)
     return text
+
+
+def titled(table: TextTable) -> str:
+    """Return a table as Markdown under its title."""
+    return f"{capital(table.title)}:\n\n{markdown(table)}"
 
 
 def _section(name: str, title: str) -> str:

@@ -122,11 +122,6 @@ def markdown(table: TextTable) -> str:
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
 
 
-def titled(table: TextTable) -> str:
-    """Return a table as Markdown under its title."""
-    return f"{capital(table.title)}:\n\n{markdown(table)}"
-
-
 def number(value: float | None, places: int = 2, sign: str = "") -> str:
     """Return a number, or a dash for none."""
     return "-" if value is None or math.isnan(value) else f"{value:{sign}.{places}f}"

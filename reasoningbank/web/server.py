@@ -139,7 +139,7 @@ class Site:
         self._answers.close()
         self._runs.close()
 
-    async def failed(self, request: Request, error: Exception) -> Response:
+    def failed(self, request: Request, error: Exception) -> Response:
         """Answer an error with one line."""
         finding, status = _finding(error), _status(error)
         path = request.url.path
@@ -149,16 +149,16 @@ class Site:
             return JSONResponse({"error": finding}, status)
         return self._page("message.html", status, line=finding["text"])
 
-    async def missing(self, request: Request, _: Exception) -> Response:
+    def missing(self, request: Request, _: Exception) -> Response:
         """Refuse any other address."""
         where = request.url.path
         error = UsageError("there is no such page", where=where, code="no-page")
-        return await self.failed(request, error)
+        return self.failed(request, error)
 
     def _page(self, template: str, status: int = 200, **values: Any) -> HTMLResponse:
         return HTMLResponse(self._templates.get_template(template).render(**values), status)
 
-    async def ask_page(self, request: Request) -> Response:
+    def ask_page(self, request: Request) -> Response:
         """Show the form that asks."""
         default = self._settings.default
         return self._page(
@@ -167,14 +167,14 @@ class Site:
             packs=list(dict.fromkeys((default.pack, *known_packs()))),
             agents=agents_of(default),
             models=list(dict.fromkeys((default.lm, *CATALOGUE))),
-            memories=list(await run_in_threadpool(self._runs.banks)),
+            memories=list(self._runs.banks()),
             question=request.query_params.get("q", "")[:2_000],
         )
 
-    async def examples(self, request: Request) -> Response:
+    def examples(self, request: Request) -> Response:
         """Return questions of a pack."""
         pack = request.query_params.get("pack", "")
-        return _json(await run_in_threadpool(example_questions, pack) if pack else [])
+        return _json(example_questions(pack) if pack else [])
 
     async def ask(self, request: Request) -> Response:
         """Stream the steps of an answer, and the answer."""
@@ -191,7 +191,7 @@ class Site:
         path = await run_in_threadpool(self._answers.rate, rating.id, rating.good)
         return JSONResponse({"said": f"kept in {path}"})
 
-    async def models(self, _: Request) -> Response:
+    def models(self, _: Request) -> Response:
         """List what chat clients may name as a model."""
         names = chat.model_names(self._settings.default)
         found = [{"id": n, "object": "model", "created": 0, "owned_by": "local"} for n in names]
@@ -212,37 +212,32 @@ class Site:
     def _asking(self, asked: Asked) -> Events:
         return streamed(lambda emit, stop: emit("answer", self._answers.ask(asked, emit, stop)))
 
-    async def runs_page(self, _: Request) -> Response:
+    def runs_page(self, _: Request) -> Response:
         """List the runs."""
-        found = await run_in_threadpool(self._runs.listed)
-        return self._page("runs.html", runs=found, folders=self._settings.runs)
+        return self._page("runs.html", runs=self._runs.listed(), folders=self._settings.runs)
 
-    async def report(self, request: Request) -> Response:
+    def report(self, request: Request) -> Response:
         """Send the static report of a run."""
-        path = await run_in_threadpool(self._runs.report, request.path_params["name"])
+        path = self._runs.report(request.path_params["name"])
         # The page's own policy, in its head, allows its scripts by their hashes.
         policy = {"content-security-policy": "frame-ancestors 'none'"}
         return FileResponse(path, media_type="text/html", headers=policy)
 
-    async def compare_page(self, request: Request) -> Response:
+    def compare_page(self, request: Request) -> Response:
         """Compare two runs or arms that the reader chooses."""
+        first, second = (request.query_params.get(name, "") for name in ("first", "second"))
+        shown: dict[str, Any] = {"runs": self._runs.listed(), "first": first, "second": second}
+        if not (first or second):
+            return self._page("compare.html", **shown)
+        try:
+            found = self._runs.compared(first, second)
+        except ReasoningBankError as error:
+            return self._page("compare.html", _status(error), problem=str(error), **shown)
+        pairs = list(zip(found.comparisons, found.differing, strict=True))
+        most = scale(found.comparisons)
+        return self._page("compare.html", found=found, pairs=pairs, most=most, **shown)
 
-        def made(first: str, second: str) -> Response:
-            shown: dict[str, Any] = {"runs": self._runs.listed(), "first": first, "second": second}
-            if not (first or second):
-                return self._page("compare.html", **shown)
-            try:
-                found = self._runs.compared(first, second)
-            except ReasoningBankError as error:
-                return self._page("compare.html", _status(error), problem=str(error), **shown)
-            pairs = list(zip(found.comparisons, found.differing, strict=True))
-            most = scale(found.comparisons)
-            return self._page("compare.html", found=found, pairs=pairs, most=most, **shown)
-
-        chosen = (request.query_params.get(name, "") for name in ("first", "second"))
-        return await run_in_threadpool(made, *chosen)
-
-    async def live_page(self, request: Request) -> Response:
+    def live_page(self, request: Request) -> Response:
         """Show a run as it goes on."""
         name = request.path_params["name"]
         experiment = self._runs.run(name).require_manifest().get("experiment") or {}
@@ -262,41 +257,34 @@ class Site:
 
         return EventSourceResponse(_as_sse(streamed(work)))
 
-    async def memory_page(self, _: Request) -> Response:
+    def memory_page(self, _: Request) -> Response:
         """List the banks."""
-        found = await run_in_threadpool(self._runs.banks)
-        return self._page("memory.html", banks=found, feedback=self._settings.feedback)
+        banks, feedback = self._runs.banks(), self._settings.feedback
+        return self._page("memory.html", banks=banks, feedback=feedback)
 
-    async def bank_page(self, request: Request) -> Response:
+    def bank_page(self, request: Request) -> Response:
         """Show the items of a bank, or what a search finds."""
         query = request.query_params.get("q", "")[:2_000]
-        status = request.query_params.get("status", "active")
+        status, name = request.query_params.get("status", "active"), request.path_params["name"]
+        with opened(*self._runs.bank(name)) as bank:
+            every = [(item, None) for item in bank.items(status=None)]
+            found = [(i, m.score) for i, m in bank.match(query, MOST_FOUND)]
+            shown = [one for one in every if status in (one[0].status, "all")]
+            return self._page(
+                "bank.html",
+                items=found if query.strip() else shown,
+                changes=bank.history()[: -MOST_CHANGES - 1 : -1],
+                feedback=len(read_feedback(self._settings.feedback)),
+                **self._bank(name) | {"query": query, "wanted": status},
+            )
 
-        def made(name: str) -> Response:
-            with opened(*self._runs.bank(name)) as bank:
-                every = [(item, None) for item in bank.items(status=None)]
-                found = [(i, m.score) for i, m in bank.match(query, MOST_FOUND)]
-                shown = [one for one in every if status in (one[0].status, "all")]
-                return self._page(
-                    "bank.html",
-                    items=found if query.strip() else shown,
-                    changes=bank.history()[: -MOST_CHANGES - 1 : -1],
-                    feedback=len(read_feedback(self._settings.feedback)),
-                    **self._bank(name) | {"query": query, "wanted": status},
-                )
-
-        return await run_in_threadpool(made, request.path_params["name"])
-
-    async def item_page(self, request: Request) -> Response:
+    def item_page(self, request: Request) -> Response:
         """Show one item with its evidence and history."""
-
-        def made(name: str, wanted: str) -> Response:
-            with opened(*self._runs.bank(name)) as bank:
-                item = bank.get(wanted)
-                changes = bank.history(item.id)[::-1]
-            return self._page("item.html", item=item, changes=changes, **self._bank(name))
-
-        return await run_in_threadpool(made, *request.path_params.values())
+        name, wanted = request.path_params.values()
+        with opened(*self._runs.bank(name)) as bank:
+            item = bank.get(wanted)
+            changes = bank.history(item.id)[::-1]
+        return self._page("item.html", item=item, changes=changes, **self._bank(name))
 
     async def change_bank(self, request: Request) -> Response:
         """Retire an item, undo a change, or learn from feedback."""

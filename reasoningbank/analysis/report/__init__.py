@@ -24,7 +24,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, is_dataclass
 from importlib.resources import files
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, NamedTuple
+from typing import IO, TYPE_CHECKING, Any
 
 from jinja2 import Environment, PackageLoader
 
@@ -336,16 +336,6 @@ def _part(name: str) -> str:
     return files("reasoningbank.analysis.report").joinpath("page", name).read_text("utf-8")
 
 
-class DrawnFigure(NamedTuple):
-    """A figure as inline SVG, for wide and for narrow screens."""
-
-    name: str
-    title: str
-    drawing: str
-    narrow: str
-    caption: str
-
-
 def environment() -> Environment:
     """Return the page's templates, which escape every value that they show."""
     made = Environment(
@@ -414,8 +404,8 @@ def overview(
     }
 
 
-def drawn_figures(frames: Frames) -> list[DrawnFigure]:
-    """Return every figure that the records can fill."""
+def drawn_figures(frames: Frames) -> list[dict[str, str]]:
+    """Return every figure that the records can fill, as inline SVG for wide and narrow screens."""
     # matplotlib takes a second to import.
     from reasoningbank.analysis.figures import FIGURES, NARROW, svg
 
@@ -428,7 +418,8 @@ def drawn_figures(frames: Frames) -> list[DrawnFigure]:
                 _UNFIT.sub("\ufffd", svg(one, prefix=f"figure-{name}{suffix}"))
                 for one, suffix in ((chart, ""), (narrow, "-narrow"))
             )
-            found.append(DrawnFigure(name, entry.title, wide, small, chart.description))
+            drawn = {"drawing": wide, "narrow": small, "caption": chart.description}
+            found.append({"name": name, "title": entry.title, **drawn})
     return found
 
 
