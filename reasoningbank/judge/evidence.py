@@ -18,8 +18,7 @@ import pyarrow.compute as pc
 from pydantic_core import to_jsonable_python
 
 from reasoningbank.judge.answer import Answer
-from reasoningbank.judge.blanks import local_classes
-from reasoningbank.judge.cells import Encoded, Ints
+from reasoningbank.judge.cells import Encoded, Ints, local_classes
 from reasoningbank.judge.compare import Contrast, blocks_of, contrast, shared_counts
 from reasoningbank.judge.gold import Gold
 from reasoningbank.sparql.terms import cut

@@ -10,6 +10,7 @@ prefix, and a small model follows the cases rather than the instructions.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import re
@@ -74,17 +75,13 @@ class LMVerdict:
         return {**asdict(self), "checked": list(self.checked), "usage": usage}
 
 
+@dataclass(frozen=True, eq=False)
 class LMJudge:
-    """Judges attempts by asking a language model; one call each.
+    """Judges attempts by asking a language model; one call each."""
 
-    Args:
-        lm: The model, made for the role ``judge`` so that a local server caches its prompt
-            separately from the solver's. Its temperature should be 0.
-    """
-
-    def __init__(self, lm: dspy.BaseLM) -> None:
-        self._lm = lm
-        self._prompt = prompt_hash()
+    #: The model, made for the role ``judge`` so that a local server caches its prompt separately
+    #: from the solver's. Its temperature should be 0.
+    lm: dspy.BaseLM
 
     def judge(self, case: Case) -> LMVerdict:
         """Judge an attempt.
@@ -99,11 +96,11 @@ class LMJudge:
         counter = UsageCounter(role="judge")
         try:
             inputs = inputs_of(case)
-            said = read_reply(reply_of(self._lm, JudgeAttempt, DEMONSTRATIONS, inputs, counter))
+            said = read_reply(reply_of(self.lm, JudgeAttempt, DEMONSTRATIONS, inputs, counter))
         except BudgetError as error:
             said = LMVerdict(None, 0.0, str(error), status="too_long")
         seconds = round(time.monotonic() - began, 3)
-        return replace(said, seconds=seconds, usage=counter.usage, prompt=self._prompt)
+        return replace(said, seconds=seconds, usage=counter.usage, prompt=prompt_hash())
 
 
 def _not_asked(case: Case) -> LMVerdict:
@@ -240,6 +237,7 @@ def _confidence(said: str) -> float:
     return min(1.0, number / of)
 
 
+@functools.cache
 def prompt_hash() -> str:
     """Return a hash of the part that all prompts share, 16 hexadecimal digits."""
     empty = dict.fromkeys(JudgeAttempt.input_fields, "")

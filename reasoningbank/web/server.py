@@ -57,21 +57,13 @@ Events = AsyncIterator[tuple[str, Mapping[str, Any]]]
 
 @dataclass(frozen=True)
 class PageSettings:
-    """What the page offers.
+    """What the page offers."""
 
-    Attributes:
-        default: What answers unless the reader chooses otherwise.
-        runs: Folders of runs.
-        banks: Bank files.
-        feedback: The folder of verdicts.
-        token: What readers must know; empty on loopback.
-    """
-
-    default: Asked = field(default_factory=Asked)
-    runs: tuple[Path, ...] = ()
-    banks: tuple[Path, ...] = ()
-    feedback: Path = Path("feedback")
-    token: str = ""
+    default: Asked = field(default_factory=Asked)  #: What answers unless the reader chooses
+    runs: tuple[Path, ...] = ()  #: Folders of runs
+    banks: tuple[Path, ...] = ()  #: Bank files
+    feedback: Path = Path("feedback")  #: The folder of verdicts
+    token: str = ""  #: What readers must know; empty on loopback
 
 
 class _Rating(BaseModel):
