@@ -9,9 +9,10 @@ import json
 import math
 import tomllib
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from importlib.resources import files
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from reasoningbank.analysis.memory import CAUSES
@@ -36,12 +37,10 @@ STATUSES = ("submitted", "fallback", "exhausted", "refused", "error", "bug")
 AGREEMENT = ("n", "both yes", "only judge", "only execution", "both no", "precision", "recall",
              "kappa")  # fmt: skip
 
-#: What a table can say of an arm, by header; ``score`` is headed by the metric's name.
+#: What a column of arms shows, by header; any other shows the attribute of its name. ``score`` is
+#: headed by the metric's name.
 _ARM: Columns[ArmSummary] = {
-    "arm": lambda arm: arm.arm,
     "n": lambda arm: arm.judged,
-    "tasks": lambda arm: arm.tasks,
-    "seeds": lambda arm: arm.seeds,
     "score": lambda arm: _score(arm),
     "95% CI": lambda arm: ends(arm.mean.low, arm.mean.high),
     "interval by": lambda arm: arm.mean.method,
@@ -55,13 +54,7 @@ _ARM: Columns[ArmSummary] = {
     "tokens": lambda arm: pair(arm.tokens, 0),
     "right": lambda arm: f"{arm.strict} of {arm.judged}",
     "ended": lambda arm: ", ".join(f"{n} {name}" for name, n in sorted(arm.statuses.items())),
-    "lm calls": lambda arm: arm.lm_calls,
-    "cached calls": lambda arm: arm.cached_calls,
     "dollars": lambda arm: _dollars(arm),
-    "retried": lambda arm: arm.retried,
-    "level": lambda arm: arm.level,
-    "templates": lambda arm: arm.templates,
-    "strict": lambda arm: arm.strict,
     "mean": lambda arm: arm.mean.rate,
     **{status: lambda arm, status=status: arm.statuses.get(status, 0) for status in STATUSES},  # type: ignore[misc]
 }
@@ -69,14 +62,10 @@ _SHOWN = ("arm", "n", "tasks", "seeds", "score", "95% CI", "row F1", "ran", "s m
           "tokens median", "tokens p95")  # fmt: skip
 _COMPARISON: Columns[ArmComparison] = {
     "arms": lambda c: f"{c.first} against {c.second}",
-    "first": lambda c: c.first,
-    "second": lambda c: c.second,
-    "tasks": lambda c: c.tasks,
     "difference": lambda c: number(c.difference, sign="+"),
     "95% CI": lambda c: ends(c.low, c.high, "+"),
     "p": lambda c: number(c.p, 3),
     "Holm": lambda c: number(c.p_holm, 3),
-    "verdict": lambda c: c.verdict,
 }
 
 
@@ -89,13 +78,10 @@ class TextTable(NamedTuple):
     notes: Sequence[str] = ()  #: Sentences below it on a page
 
 
-def table_of(
-    title: str, rows: Iterable[R], columns: Columns[R], shown: Sequence[str] = (), metric: str = ""
-) -> TextTable:
-    """Return a table of rows by what each column shows of a row."""
-    names = tuple(shown or columns)
-    made = [cells(*(columns[name](row) for name in names)) for row in rows]
-    return TextTable(title, tuple(metric if n == "score" else n for n in names), made)
+def cells_of(row: R, columns: Columns[R], shown: Sequence[str]) -> Cells:
+    """Return what columns show of a row."""
+    plain = (attrgetter(name.replace(" ", "_")) for name in shown)
+    return cells(*(columns.get(n, other)(row) for n, other in zip(shown, plain, strict=True)))
 
 
 def cells(*values: Any) -> Cells:
@@ -205,16 +191,17 @@ def arm_table(
             f"pass^{most}": lambda arm: getattr(found.get(arm.arm), "all", None),
         }
     shown = [n for name in columns for n in (passes if name == "passes" else (name,))]
-    return table_of(title, summary.arms, {**_ARM, **passes}, shown, summary.metric)
+    rows = [cells_of(arm, {**_ARM, **passes}, shown) for arm in summary.arms]
+    return TextTable(title, tuple(summary.metric if n == "score" else n for n in shown), rows)
 
 
 def comparison_table(
     comparisons: Sequence[ArmComparison], title: str, *, narrow: bool = False
 ) -> TextTable:
     """Return one row per comparison; the names of both arms share a column if `narrow`."""
-    left_out = ("first", "second") if narrow else ("arms",)
-    shown = [name for name in _COMPARISON if name not in left_out]
-    return table_of(title, comparisons, _COMPARISON, shown)
+    names = ("arms",) if narrow else ("first", "second")
+    shown = (*names, "tasks", "difference", "95% CI", "p", "Holm", "verdict")
+    return TextTable(title, shown, [cells_of(one, _COMPARISON, shown) for one in comparisons])
 
 
 def agreement_cells(found: Agreement) -> Cells:
@@ -244,7 +231,7 @@ def _arm_rows(summary: RunSummary) -> dict[str, list[Cells]]:
     arms, level = summary.arms, ("level", "arm", "n", "templates", "strict", "mean", "95% CI",
                                  "tokens median", "s median")  # fmt: skip
     return {
-        "levels": [cells(*(_ARM[name](arm) for name in level)) for arm in summary.levels],
+        "levels": [cells_of(arm, _ARM, level) for arm in summary.levels],
         "failures": [
             cells(arm.arm, arm.judged, arm.judged - arm.strict, *(found.get(c, 0) for c in CAUSES))
             for arm in summary.levels
