@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from reasoningbank.analysis.comparison import ArmComparison, adjust, compare_arms
@@ -208,7 +208,7 @@ class RunSummary:
 
     def to_json(self) -> dict[str, Any]:
         """Return the summary as JSON-able data; undefined numbers are None."""
-        return {one.name: jsonable(getattr(self, one.name)) for one in fields(self)}
+        return dict(jsonable(vars(self)))
 
 
 def summarise(
