@@ -171,7 +171,7 @@ class FrameBuilder:
         for stream in memory.streams:
             for step in stream.steps:
                 bank = memory.banks.get(step.after)
-                self._add(_step_rows(step, bank and sum(bank.active.values())))
+                self._add(_step_rows(step, sum(bank.active.values()) if bank else None))
         for snapshot, item in self._folder.memory_items(lambda _: None):
             try:
                 self._add([("memory_items", _item_row(snapshot, item))])

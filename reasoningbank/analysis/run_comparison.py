@@ -158,8 +158,8 @@ def compare_runs(
             notes.append(f"{name} and {other} have no task that both have judged")
         else:
             if one is not two:
-                names = {"first": f"{one.name}:{name}", "second": f"{two.name}:{other}"}
-                compared = replace(compared, **names)
+                first_name, second_name = f"{one.name}:{name}", f"{two.name}:{other}"
+                compared = replace(compared, first=first_name, second=second_name)
             found.append(replace(compared, missing=_missing((one, name), (two, other))))
             differing.append(_differing(mine, theirs, one.tasks, metric))
             notes += _differences(one, two, name, other)

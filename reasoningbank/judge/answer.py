@@ -95,7 +95,7 @@ def read_answer(path: Path) -> Answer:
         data = path.read_bytes()
         if suffix in _GRAPHS:
             quads = parse(data, _GRAPHS[suffix], without_named_graphs=True)
-            return Answer.of_triples(map(full, quad.triple) for quad in quads)
+            return Answer.of_triples([full(term) for term in quad.triple] for quad in quads)
         found = parse_query_results(data, _RESULTS[suffix])
         if isinstance(found, QueryBoolean):
             return Answer.of_boolean(bool(found))
