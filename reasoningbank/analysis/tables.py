@@ -136,12 +136,11 @@ def counted(n: int, noun: str) -> str:
     return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
 
 
-def counts(found: Mapping[str, int], most: int = 20) -> str:
+def counts(found: Mapping[str, int]) -> str:
     """Return how often each word occurs, the most frequent first."""
     ranked = sorted(found.items(), key=lambda one: (-one[1], one[0]))
-    more = len(ranked) - most
-    rest = f", and {more} other reasons" if more > 0 else ""
-    return ", ".join(f"{n} {name}" for name, n in ranked[:most]) + rest
+    rest = f", and {len(ranked) - 20} other reasons" if len(ranked) > 20 else ""
+    return ", ".join(f"{n} {name}" for name, n in ranked[:20]) + rest
 
 
 def jsonable(value: Any) -> Any:
