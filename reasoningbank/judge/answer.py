@@ -16,19 +16,8 @@ from reasoningbank.sparql.terms import full
 
 AnswerForm = Literal["table", "graph", "boolean"]
 
-_RESULTS = {
-    ".srj": QueryResultsFormat.JSON,
-    ".json": QueryResultsFormat.JSON,
-    ".srx": QueryResultsFormat.XML,
-    ".xml": QueryResultsFormat.XML,
-    ".tsv": QueryResultsFormat.TSV,
-}
-_GRAPHS = {
-    ".ttl": RdfFormat.TURTLE,
-    ".nt": RdfFormat.N_TRIPLES,
-    ".rdf": RdfFormat.RDF_XML,
-    ".jsonld": RdfFormat.JSON_LD,
-}
+#: Endings of the files that can be read: of results, then of graphs.
+_KINDS = (".srj", ".json", ".srx", ".xml", ".tsv", ".ttl", ".nt", ".rdf", ".jsonld")
 
 
 @dataclass(frozen=True)
@@ -85,18 +74,20 @@ def answer_of(result: TableResult | GraphResult | BooleanResult) -> Answer:
 def read_answer(path: Path) -> Answer:
     """Read a file of SPARQL results (.srj, .srx, .tsv) or a graph (.ttl, .nt, .rdf, .jsonld)."""
     suffix = path.suffix.lower()
-    if suffix not in _RESULTS and suffix not in _GRAPHS:
+    if suffix not in _KINDS:
         what = f"unknown kind of file '{suffix}'"
-        hint = f"use one of {', '.join([*_RESULTS, *_GRAPHS])}"
+        hint = f"use one of {', '.join(_KINDS)}"
         if suffix == ".csv":
             what, hint = "CSV does not tell IRIs from strings", "use .srj, .srx or .tsv"
         raise UsageError(what, where=str(path), hint=hint, code="unknown-file-kind")
     try:
         data = path.read_bytes()
-        if suffix in _GRAPHS:
-            quads = parse(data, _GRAPHS[suffix], without_named_graphs=True)
+        kind = QueryResultsFormat.from_extension(suffix[1:])
+        if kind is None:
+            graph = RdfFormat.from_extension(suffix[1:])
+            quads = parse(data, graph, without_named_graphs=True)
             return Answer.of_triples([full(term) for term in quad.triple] for quad in quads)
-        found = parse_query_results(data, _RESULTS[suffix])
+        found = parse_query_results(data, kind)
         if isinstance(found, QueryBoolean):
             return Answer.of_boolean(bool(found))
         rows = [[None if term is None else full(term) for term in row] for row in found]
