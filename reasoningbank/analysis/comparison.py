@@ -8,8 +8,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-import numpy as np
-
 from reasoningbank.analysis import statistics as stats
 from reasoningbank.analysis.scores import (
     BINARY,
@@ -261,7 +259,7 @@ def _over_permutations(
         streams[seed].append(one[seed, task] - two[seed, task])
     means = [mean(values) for values in streams.values()]
     spread = stats.t_mean(means)
-    low, high = np.clip([spread.low, spread.high], -1.0, 1.0).tolist()
+    low, high = (stats.clipped(bound, -1.0, 1.0) for bound in (spread.low, spread.high))
     least = stats.detectable_mean(spread.units, spread.sd)
     method = f"paired t over task permutations, {spread.method}"
     return _paired(

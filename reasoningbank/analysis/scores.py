@@ -8,10 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
-import numpy as np
-
 from reasoningbank.analysis.memory import filtered_out, shown_items
-from reasoningbank.analysis.statistics import Interval, bootstrap_mean, t_mean, wilson
+from reasoningbank.analysis.statistics import Interval, bootstrap_mean, clipped, t_mean, wilson
 from reasoningbank.errors import UsageError
 from reasoningbank.experiment import Experiment, TrialRecord, parse_experiment
 from reasoningbank.experiment.config import bank_arm, control_of, seeds_of
@@ -178,7 +176,7 @@ def average(trials: Sequence[Score], metric: Metric, unit: Unit) -> Interval:
     if in_stream(trials):
         streams = by_permutation(t for t in trials if t.fate == "judged").values()
         found = t_mean([mean([t.value(metric) for t in stream]) for stream in streams])
-        low, high = np.clip([found.low, found.high], 0.0, 1.0).tolist()
+        low, high = clipped(found.low, 0.0, 1.0), clipped(found.high, 0.0, 1.0)
         return Interval(found.value, low, high, f"{found.method} over task permutations")
     values = values_by_task(trials, metric)
     binary = metric in BINARY and one_run_each(values)

@@ -360,8 +360,8 @@ def learning_curve(
     return LearningCurve(
         steps=tuple(range(steps)),
         mean=tuple(p.value for p in points),
-        low=tuple(np.clip([p.low for p in points], 0.0, 1.0).tolist()),
-        high=tuple(np.clip([p.high for p in points], 0.0, 1.0).tolist()),
+        low=tuple(clipped(p.low, 0.0, 1.0) for p in points),
+        high=tuple(clipped(p.high, 0.0, 1.0) for p in points),
         permutations=len(values),
         window=window,
     )
@@ -374,6 +374,11 @@ def _proportion(
         return Interval(math.nan, 0.0, 1.0, label)
     found = scipy.stats.binomtest(successes, trials).proportion_ci(confidence, method=method)
     return Interval(successes / trials, float(found.low), float(found.high), label)
+
+
+def clipped(value: float, low: float, high: float) -> float:
+    """Return a value between bounds; NaN stays as it is."""
+    return value if math.isnan(value) else min(max(value, low), high)
 
 
 def _root(
