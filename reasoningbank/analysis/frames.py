@@ -287,7 +287,7 @@ def _trial_rows(
         place = keys | {"event": event.index, "turn": turn}
         yield "events", place | _event(trajectory, event, texts=texts)
         if event.kind == "lm_call":
-            yield "lm_calls", place | _lm_call(trajectory, event, texts=texts)
+            yield "lm_calls", _lm_call(trajectory, event, texts=texts) | place
         elif event.kind == "memory_retrieved":
             data = trajectory.resolve(event.data)
             for rank, item in enumerate(data.get("items") or ()):
