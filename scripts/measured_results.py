@@ -11,15 +11,10 @@ from reasoningbank.analysis import read_translations, summarise_run
 from reasoningbank.analysis.tables import (
     TextTable,
     arm_table,
-    bank_table,
+    capital,
     comparison_table,
-    learning_table,
-    rejected_table,
-    sampled_table,
-    stream_judge_table,
-    stream_table,
-    titled,
-    use_table,
+    markdown,
+    tables_of,
 )
 from reasoningbank.analysis.translators import (
     ArmRows,
@@ -66,6 +61,11 @@ def measured_learning() -> str:
     return text
 
 
+def titled(table: TextTable) -> str:
+    """Return a table as Markdown under its title."""
+    return f"{capital(table.title)}:\n\n{markdown(table)}"
+
+
 def _section(name: str, title: str) -> str:
     folder = RunFolder(RESULTS / name)
     summary = summarise_run(folder)
@@ -75,13 +75,10 @@ def _section(name: str, title: str) -> str:
         arm_table(summary),
         comparison_table(stated, f"pre-registered ({by})"),
         comparison_table(summary.others, f"every other arm ({by})"),
-        sampled_table(summary.arms),
     ]
-    if summary.online:
-        tables += [stream_table(summary.online), stream_judge_table(summary.online)]
-    tables += [
-        make(summary.memory) for make in (use_table, bank_table, learning_table, rejected_table)
-    ]
+    more = ("sampled", "streams", "stream judges", "use", "banks", "learning", "rejected")
+    found = tables_of(summary)
+    tables += [found[name] for name in more if name in found]
     if summary.comparison is not None:
         tables.append(_items(folder, summary.comparison.first))
     parts = [

@@ -7,8 +7,14 @@ sub-packages of their own.
 
 from typing import TYPE_CHECKING, Any
 
-from reasoningbank.analysis.changes import ArmAnswer, ChangedAnswer, changed_answers
-from reasoningbank.analysis.comparison import ArmComparison, adjust, compare_arms
+from reasoningbank.analysis.comparison import (
+    ArmAnswer,
+    ArmComparison,
+    ChangedAnswer,
+    adjust,
+    changed_answers,
+    compare_arms,
+)
 from reasoningbank.analysis.leakage import Leak, Leakage, LeakageAudit
 from reasoningbank.analysis.memory import ArmMemory, MemoryRecords, MemoryUse, StreamMemory
 from reasoningbank.analysis.run_comparison import DifferingTask, RunComparison, compare_runs

@@ -1,4 +1,4 @@
-"""Paired comparisons of two arms, task by task."""
+"""Paired comparisons of two arms, task by task, and the answers that differ between them."""
 
 from __future__ import annotations
 
@@ -6,32 +6,25 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any
 
+from reasoningbank.analysis import statistics as stats
 from reasoningbank.analysis.scores import (
     BINARY,
     Metric,
     Score,
     Unit,
     in_stream,
+    mean,
     one_run_each,
     values_by_task,
 )
-from reasoningbank.analysis.statistics import (
-    ALPHA,
-    UnitMean,
-    bootstrap_mean,
-    clipped,
-    detectable_mcnemar,
-    detectable_mean,
-    holm,
-    mcnemar_midp,
-    sign_flip_p,
-    t_mean,
-    t_p,
-    tango,
-)
 from reasoningbank.analysis.tables import counted, jsonable, number
+from reasoningbank.corpus import LEVELS
+from reasoningbank.experiment import TrialRecord
+
+#: Rows of a changed answer that are kept.
+_ROWS = 3
 
 
 @dataclass(frozen=True)
@@ -74,7 +67,7 @@ class ArmComparison:
     @property
     def resolved(self) -> bool:
         """Whether the arms differ, by the corrected p-value and by the interval."""
-        return not self.missing and self.p_holm < ALPHA and (self.low > 0 or self.high < 0)
+        return not self.missing and self.p_holm < stats.ALPHA and (self.low > 0 or self.high < 0)
 
     @property
     def verdict(self) -> str:
@@ -131,12 +124,20 @@ class ArmComparison:
         return f"unresolved ({n} would show a difference of {number(self.detectable)} or more)"
 
 
-class _Paired(NamedTuple):
-    unit: str
-    spread: UnitMean
-    p: float
-    detectable: float | None
-    method: str
+def _paired(
+    unit: str, spread: stats.UnitMean, p: float, detectable: float | None, method: str
+) -> dict[str, Any]:
+    """Return the facts of a comparison that one way of testing gives."""
+    return {
+        "unit": unit,
+        "difference": spread.value,
+        "low": spread.low,
+        "high": spread.high,
+        "p": p,
+        "p_holm": p,
+        "detectable": detectable,
+        "method": method,
+    }
 
 
 def compare_arms(
@@ -145,8 +146,7 @@ def compare_arms(
     *,
     metric: Metric = "strict",
     unit: Unit = "task",
-    names: tuple[str, str] | None = None,
-    planned: tuple[int, int] | None = None,
+    planned: tuple[int, int] = (0, 0),
 ) -> ArmComparison | None:
     """Compare two arms on the tasks that both have judged.
 
@@ -160,7 +160,6 @@ def compare_arms(
         second: Trials of the second arm, the baseline.
         metric: The metric.
         unit: What counts as one observation.
-        names: Names of the arms; by default their own.
         planned: Planned trials of the first and the second arm; by default those on disk.
 
     Returns:
@@ -171,8 +170,8 @@ def compare_arms(
     shared = sorted(a.keys() & b.keys())
     if not shared:
         return None
-    a, b = {task: a[task] for task in shared}, {task: b[task] for task in shared}
-    mean_a, mean_b = ({t: math.fsum(v) / len(v) for t, v in x.items()} for x in (a, b))
+    a, b = ({task: values[task] for task in shared} for values in (a, b))
+    mean_a, mean_b = ({task: mean(runs) for task, runs in values.items()} for values in (a, b))
     delta = {task: mean_a[task] - mean_b[task] for task in shared}
     group = {s.task: s.group for s in (*two, *one)}
     judged_a, judged_b = ([s for s in x if s.fate == "judged" and s.task in a] for x in (one, two))
@@ -182,28 +181,19 @@ def compare_arms(
         found = _by_mcnemar([mean_a[t] > 0 for t in shared], [mean_b[t] > 0 for t in shared])
     else:
         found = _over_units(delta, group, unit)
-    to_do = planned or (0, 0)
     every = {s.task for s in (*one, *two)}
     defective = {s.task for s in (*one, *two) if s.fate == "defective"} - set(shared)
     return ArmComparison(
-        first=names[0] if names else one[0].arm,
-        second=names[1] if names else two[0].arm,
+        first=one[0].arm,
+        second=two[0].arm,
         metric=metric,
-        unit=found.unit,
         tasks=len(shared),
         groups=len({group[task] for task in shared}),
         runs=(len(judged_a), len(judged_b)),
         seeds=(len({s.seed for s in judged_a}), len({s.seed for s in judged_b})),
-        first_mean=math.fsum(mean_a.values()) / len(shared),
-        second_mean=math.fsum(mean_b.values()) / len(shared),
-        difference=found.spread.value,
-        low=found.spread.low,
-        high=found.spread.high,
-        p=found.p,
-        p_holm=found.p,
+        first_mean=mean([*mean_a.values()]),
+        second_mean=mean([*mean_b.values()]),
         family=1,
-        detectable=found.detectable,
-        method=found.method,
         first_better=sum(d > 0 for d in delta.values()),
         second_better=sum(d < 0 for d in delta.values()),
         left_out=len(every - set(shared) - defective),
@@ -211,7 +201,8 @@ def compare_arms(
         errors=(sum(s.fate == "error" for s in one), sum(s.fate == "error" for s in two)),
         best_case=_with_errors(one, two, metric, (1.0, 0.0)),
         worst_case=_with_errors(one, two, metric, (0.0, 1.0)),
-        missing=max(0, to_do[0] - len(one)) + max(0, to_do[1] - len(two)),
+        missing=max(0, planned[0] - len(one)) + max(0, planned[1] - len(two)),
+        **found,
     )
 
 
@@ -224,69 +215,65 @@ def adjust(family: Sequence[ArmComparison], to_come: int = 0) -> tuple[ArmCompar
             that the correction does not grow when their data arrive.
     """
     tested = [c.p for c in family if not math.isnan(c.p)]
-    corrected = iter(holm([*tested, *[1.0] * to_come]))
+    corrected = iter(stats.holm([*tested, *[1.0] * to_come]))
     n = len(tested) + to_come
     return tuple(
         c if math.isnan(c.p) else replace(c, p_holm=next(corrected), family=n) for c in family
     )
 
 
-def _by_mcnemar(first: Sequence[bool], second: Sequence[bool]) -> _Paired:
-    test = mcnemar_midp(first, second)
-    interval = tango(test.only_first, test.only_second, test.n)
-    spread = UnitMean(interval.rate, interval.low, interval.high, math.nan, test.n, "Tango")
-    least = detectable_mcnemar(test.n, (test.only_first + test.only_second) / test.n)
-    return _Paired("task", spread, test.p, least, "McNemar mid-p, Tango interval")
+def _by_mcnemar(first: Sequence[bool], second: Sequence[bool]) -> dict[str, Any]:
+    test = stats.mcnemar_midp(first, second)
+    interval = stats.tango(test.only_first, test.only_second, test.n)
+    spread = stats.UnitMean(interval.rate, interval.low, interval.high, math.nan, test.n, "Tango")
+    least = stats.detectable_mcnemar(test.n, (test.only_first + test.only_second) / test.n)
+    return _paired("task", spread, test.p, least, "McNemar mid-p, Tango interval")
 
 
-def _over_units(delta: Mapping[str, float], group: Mapping[str, str], unit: Unit) -> _Paired:
+def _over_units(delta: Mapping[str, float], group: Mapping[str, str], unit: Unit) -> dict[str, Any]:
     sums: dict[str, float] = defaultdict(float)
     sizes: dict[str, float] = defaultdict(float)
     for task, difference in delta.items():
         name = group[task] if unit == "group" else task
         sums[name] += difference
         sizes[name] += 1
-    spread = bootstrap_mean(list(sums.values()), list(sizes.values()), bounds=(-1.0, 1.0))
-    p = sign_flip_p(list(sums.values()))
+    spread = stats.bootstrap_mean(list(sums.values()), list(sizes.values()), bounds=(-1.0, 1.0))
+    p = stats.sign_flip_p(list(sums.values()))
     least = None
     # With five units even five equal signs have p = 2/32.
-    if 2 ** (1 - spread.units) < ALPHA:
+    if 2 ** (1 - spread.units) < stats.ALPHA:
         if spread.deviating is not None:
             # Too little spread was seen: assume that whole units change sides.
-            least = detectable_mcnemar(spread.units, spread.deviating / spread.units)
+            least = stats.detectable_mcnemar(spread.units, spread.deviating / spread.units)
         else:
-            least = detectable_mean(spread.units, spread.sd)
-    return _Paired(unit, spread, p, least, f"sign-flip test, {spread.method} over {unit}s")
+            least = stats.detectable_mean(spread.units, spread.sd)
+    return _paired(unit, spread, p, least, f"sign-flip test, {spread.method} over {unit}s")
 
 
-def _over_permutations(first: Sequence[Score], second: Sequence[Score], metric: Metric) -> _Paired:
+def _over_permutations(
+    first: Sequence[Score], second: Sequence[Score], metric: Metric
+) -> dict[str, Any]:
     one, two = ({(s.seed, s.task): s.value(metric) for s in arm} for arm in (first, second))
     streams: dict[int, list[float]] = defaultdict(list)
     for seed, task in sorted(one.keys() & two.keys()):
         streams[seed].append(one[seed, task] - two[seed, task])
-    means = [math.fsum(values) / len(values) for values in streams.values()]
-    spread = t_mean(means)
-    low, high = (clipped(bound, (-1.0, 1.0)) for bound in (spread.low, spread.high))
-    least = detectable_mean(spread.units, spread.sd)
+    means = [mean(values) for values in streams.values()]
+    spread = stats.t_mean(means)
+    low, high = (stats.clipped(bound, -1.0, 1.0) for bound in (spread.low, spread.high))
+    least = stats.detectable_mean(spread.units, spread.sd)
     method = f"paired t over task permutations, {spread.method}"
-    return _Paired("permutation", replace(spread, low=low, high=high), t_p(means), least, method)
+    return _paired(
+        "permutation", replace(spread, low=low, high=high), stats.t_p(means), least, method
+    )
 
 
 def _with_errors(
     first: Sequence[Score], second: Sequence[Score], metric: Metric, errors: tuple[float, float]
 ) -> float:
     """Return the difference with the errors of each arm valued as given."""
-
-    def means(arm: Sequence[Score], error: float) -> dict[str, float]:
-        values: dict[str, list[float]] = defaultdict(list)
-        for score in arm:
-            if score.fate != "defective":
-                values[score.task].append(error if score.fate == "error" else score.value(metric))
-        return {task: math.fsum(runs) / len(runs) for task, runs in values.items()}
-
-    a, b = means(first, errors[0]), means(second, errors[1])
-    tasks = sorted(a.keys() & b.keys())
-    return math.fsum(a[t] - b[t] for t in tasks) / len(tasks)
+    a = values_by_task(first, metric, errors[0])
+    b = values_by_task(second, metric, errors[1])
+    return mean([mean(a[task]) - mean(b[task]) for task in sorted(a.keys() & b.keys())])
 
 
 def _p(p: float) -> str:
@@ -296,3 +283,61 @@ def _p(p: float) -> str:
 def _signed(value: float) -> str:
     text = f"{value:+.2f}"
     return "+0.00" if text == "-0.00" else text
+
+
+@dataclass(frozen=True)
+class ArmAnswer:
+    """What one arm answered: its query, how it was judged, and the first rows it returned."""
+
+    arm: str
+    sparql: str
+    outcome: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    total: int
+
+    @classmethod
+    def of(cls, record: TrialRecord) -> ArmAnswer:
+        """Read the answer of a trial."""
+        shown: Mapping[str, Any] = record.evidence.get("predicted") or {}
+        rows = (shown.get("rows") or ())[:_ROWS]
+        reason = (record.verdict or {}).get("reason") or record.error or "wrong"
+        return cls(
+            arm=record.key.arm,
+            sparql=record.sparql or "",
+            outcome="right" if record.strict else str(reason),
+            columns=tuple(shown.get("variables") or ()),
+            rows=tuple(tuple("" if cell is None else str(cell) for cell in row) for row in rows),
+            total=int(shown.get("n") or 0),
+        )
+
+
+@dataclass(frozen=True)
+class ChangedAnswer:
+    """A held-out question that only the first of two arms answers right."""
+
+    question: str
+    level: str
+    before: ArmAnswer
+    after: ArmAnswer
+
+
+def changed_answers(
+    records: Iterable[TrialRecord], first: str, second: str, most: int = 2
+) -> list[ChangedAnswer]:
+    """Return held-out questions that `first` answers right and `second` does not.
+
+    Easier levels of generalization come first, then the order of the records.
+    """
+    arms: dict[str, dict[tuple[str, int], TrialRecord]] = {first: {}, second: {}}
+    for record in records:
+        if record.step is None and record.verdict and record.key.arm in arms:
+            arms[record.key.arm][record.key.task, record.key.seed] = record
+    found: dict[str, ChangedAnswer] = {}
+    for place, after in arms[first].items():
+        before = arms[second].get(place)
+        if before and after.strict and not before.strict and place[0] not in found:
+            sides = ArmAnswer.of(before), ArmAnswer.of(after)
+            found[place[0]] = ChangedAnswer(after.question, after.level, *sides)
+    order: dict[str, int] = {level: place for place, level in enumerate(LEVELS)}
+    return sorted(found.values(), key=lambda one: order.get(one.level, len(order)))[:most]

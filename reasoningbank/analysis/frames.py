@@ -20,11 +20,17 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from reasoningbank.analysis.generalization import stream_levels
-from reasoningbank.analysis.memory import MemoryRecords, code_of, filtered_out, shown_items
+from reasoningbank.analysis.memory import (
+    MemoryRecords,
+    Problem,
+    code_of,
+    filtered_out,
+    shown_items,
+    stream_levels,
+)
 from reasoningbank.analysis.tables import json_of, text_of
 from reasoningbank.cache import write_bytes_atomically
-from reasoningbank.errors import RecordError, UsageError
+from reasoningbank.errors import RecordError
 from reasoningbank.experiment import RunFolder, TrialRecord
 from reasoningbank.experiment.records import Step
 from reasoningbank.trajectory import Event, Trajectory
@@ -35,26 +41,7 @@ Row = dict[str, Any]
 #: Key of a Parquet file's metadata that holds the manifests, by run, as JSON.
 MANIFESTS = b"reasoningbank.manifests"
 
-#: Possible outcomes of a trial, best first; the last three are not judged.
-OUTCOMES = (
-    "right",
-    "partly right",
-    "wrong rows",
-    "wrong form",
-    "query timeout",
-    "query error",
-    "no query",
-    "gold defect",
-    "infrastructure error",
-    "bug",
-)
-
 _TIME = "datetime64[us, UTC]"
-#: Columns of trials that a record and its usage hold under the same name.
-_RECORD = ("step", "group", "template", "level", "complexity", "form", "question", "started",
-           "status", "sparql", "judge_seconds", "tries")  # fmt: skip
-_USAGE = ("lm_calls", "cached_calls", "prompt_tokens", "completion_tokens",
-          "cached_prompt_tokens", "tokens", "tool_calls", "seconds", "dollars")  # fmt: skip
 
 
 class Column(NamedTuple):
@@ -65,34 +52,27 @@ class Column(NamedTuple):
     meaning: str
     long: bool = False
 
-    @classmethod
-    def of(cls, name: str, said: str) -> Column:
-        """Read type and meaning; a star marks long texts."""
-        kind, _, meaning = said.partition(" ")
-        dtype = _TIME if kind == "time" else kind.removesuffix("*")
-        return cls(name, dtype, meaning, kind.endswith("*"))
+
+def _column(name: str, said: str) -> Column:
+    kind, _, meaning = said.partition(" ")
+    dtype = _TIME if kind == "time" else kind.removesuffix("*")
+    return Column(name, dtype, meaning, long=kind.endswith("*"))
 
 
-_DESCRIBED: Mapping[str, Mapping[str, str]] = tomllib.loads(
+#: Type and meaning of the columns by frame, and in `rows` what one row of each frame is.
+DESCRIBED: Mapping[str, Mapping[str, str]] = tomllib.loads(
     files("reasoningbank.analysis").joinpath("columns.toml").read_text("utf-8")
 )
 #: Columns by frame, including long ones.
 COLUMNS: Mapping[str, tuple[Column, ...]] = {
     frame: tuple(
-        Column.of(*one)
+        _column(*one)
         for table in ("keys", frame)
         if (table, frame) != ("keys", "memory_items")
-        for one in _DESCRIBED[table].items()
+        for one in DESCRIBED[table].items()
     )
-    for frame in _DESCRIBED["rows"]
+    for frame in DESCRIBED["rows"]
 }
-
-
-class Problem(NamedTuple):
-    """A file that could not be read and is in no frame."""
-
-    path: Path
-    reason: str
 
 
 @dataclass(frozen=True)
@@ -121,19 +101,6 @@ class Frames:
 def columns_of(frame: str, *, texts: bool = False) -> tuple[Column, ...]:
     """Return the columns of a frame, long texts only with ``texts=True``."""
     return tuple(column for column in COLUMNS[frame] if texts or not column.long)
-
-
-def columns_page() -> str:
-    """Return the columns of all frames as Markdown tables."""
-    lines = []
-    for frame, columns in COLUMNS.items():
-        lines += [f"### `{frame}`: one row per {_DESCRIBED['rows'][frame]}", ""]
-        lines += ["| column | type | meaning |", "|---|---|---|"]
-        for column in columns:
-            mark = " (with `texts=True`)" if column.long else ""
-            lines.append(f"| `{column.name}` | {column.dtype} | {column.meaning}{mark} |")
-        lines.append("")
-    return "\n".join(lines)
 
 
 def load(runs: Runs, *, texts: bool = False) -> Frames:
@@ -200,22 +167,18 @@ class FrameBuilder:
     def close(self, memory: MemoryRecords) -> None:
         """End a run with its banks and streams."""
         self._known[self._run] = memory.begun_with()
-        self._problems += [
-            Problem(path, f"{path}: {reason}") for path, reason in memory.damaged_steps
-        ]
+        self._problems += [Problem(path, f"{path}: {reason}") for path, reason in memory.damaged]
         for stream in memory.streams:
             for step in stream.steps:
                 bank = memory.banks.get(step.after)
-                self._add(_step_rows(step, bank and sum(bank.active.values())))
-        unread: list[RecordError] = []
-        for snapshot, item in self._folder.memory_items(unread.append):
+                self._add(_step_rows(step, sum(bank.active.values()) if bank else None))
+        for snapshot, item in self._folder.memory_items(lambda _: None):
             try:
                 self._add([("memory_items", _item_row(snapshot, item))])
             except (AttributeError, TypeError) as error:
                 where = self._folder.path / "memory" / snapshot
                 what = f"{where}: holds an invalid item ({error!r})"
                 self._problems.append(Problem(where, what))
-        self._problems += [Problem(Path(error.where), str(error)) for error in unread]
 
     def frames(self) -> Frames:
         """Return the frames of the runs so far."""
@@ -299,8 +262,7 @@ def _named(runs: Runs) -> dict[str, RunFolder]:
     for run in many:
         folder = run if isinstance(run, RunFolder) else RunFolder(Path(run))
         if not ((folder.path / "manifest.json").exists() or folder.trial_names()):
-            hint = "give a folder with manifest.json"
-            raise UsageError("holds no run", where=str(folder.path), hint=hint)
+            folder.require_manifest()
         unique[folder.path.resolve()] = folder
     names: list[str] = []
     length = 0
@@ -325,20 +287,23 @@ def _trial_rows(
         place = keys | {"event": event.index, "turn": turn}
         yield "events", place | _event(trajectory, event, texts=texts)
         if event.kind == "lm_call":
-            yield "lm_calls", place | _lm_call(trajectory, event, texts=texts)
+            yield "lm_calls", _lm_call(trajectory, event, texts=texts) | place
         elif event.kind == "memory_retrieved":
-            for frame, row in _retrieval_rows(trajectory.resolve(event.data)):
-                yield frame, place | row
+            data = trajectory.resolve(event.data)
+            for rank, item in enumerate(data.get("items") or ()):
+                yield "retrievals", _retrieved(data, rank, item) | place
+            for item in filtered_out(data):
+                row = {**item, "item": str(item.get("id", "")), "code": code_of(item)}
+                yield "filtered_out", row | place
     for call in calls:
         yield "tool_calls", keys | call
     for judge, found in record.judgements.items():
         strict = record.strict if judged else None
-        yield "judgements", keys | {"judge": judge, "strict": strict} | _judgement(found)
+        yield "judgements", _judgement(found) | keys | {"judge": judge, "strict": strict}
 
 
 def _trial(record: TrialRecord, arm: Mapping[str, Any], judged: bool) -> Row:
     verdict, usage = record.verdict or {}, record.usage
-    scores = verdict if judged else {}
     status = str(verdict.get("status", "judged"))
     if record.verdict is None:
         outcome = "bug" if record.status == "bug" else "infrastructure error"
@@ -349,11 +314,11 @@ def _trial(record: TrialRecord, arm: Mapping[str, Any], judged: bool) -> Row:
     else:
         outcome = "partly right" if record.f1 > 0 else "wrong rows"
     return {
-        **{name: getattr(record, name) for name in _RECORD},
-        **{name: getattr(usage, name) for name in _USAGE},
-        **{name: verdict.get(name) for name in ("n_gold", "n_predicted")},
-        **{name: scores.get(name) for name in ("precision", "recall", "f1")},
-        **{name: bool(scores.get(name)) if judged else None for name in ("strict", "lenient")},
+        **verdict,
+        **vars(record),
+        **vars(usage),
+        **{name: verdict.get(name) if judged else None for name in ("precision", "recall", "f1")},
+        **{name: bool(verdict.get(name)) if judged else None for name in ("strict", "lenient")},
         **{name: getattr(record, name) or None
            for name in ("memory", "budget", "error", "gold", "answer")},
         **{name: arm.get(name) for name in ("agent", "lm")},
@@ -364,6 +329,7 @@ def _trial(record: TrialRecord, arm: Mapping[str, Any], judged: bool) -> Row:
         "reason": verdict.get("reason") or None,
         "outcome": outcome,
         "judged": judged,
+        "tokens": usage.tokens,
         "turns": usage.iterations,
         "attempts": 1 + len(record.rollouts),
     }  # fmt: skip
@@ -383,7 +349,7 @@ def _event(trajectory: Trajectory, event: Event, *, texts: bool) -> Row:
     if event.kind == "tool_result" and event.parent is not None:
         tool = trajectory.events[event.parent].data.get("tool")
     return {
-        **{name: getattr(event, name) for name in ("kind", "parent", "at", "seconds")},
+        **vars(event),
         "tool": tool,
         "error": text_of(trajectory.resolve(event.data.get("error"))),
         "data": json_of(trajectory.resolve(event.data)) if texts else None,
@@ -392,10 +358,8 @@ def _event(trajectory: Trajectory, event: Event, *, texts: bool) -> Row:
 
 def _lm_call(trajectory: Trajectory, event: Event, *, texts: bool) -> Row:
     data = event.data
-    plain = ("role", "model", "prompt_tokens", "completion_tokens", "cached_prompt_tokens",
-             "dollars", "prompt_s", "generation_s")  # fmt: skip
     return {
-        **{name: data.get(name) for name in plain},
+        **data,
         "at": event.at,
         "seconds": event.seconds,
         "from_cache": bool(data.get("from_cache")),
@@ -453,50 +417,38 @@ def _judgement(found: Mapping[str, Any]) -> Row:
     tokens = [usage.get(name) for name in ("prompt_tokens", "completion_tokens")]
     success = found.get("success")
     return {
-        **{name: found.get(name) for name in ("confidence", "seconds", "reason")},
+        **found,
         "success": success if isinstance(success, bool) else None,
         "tokens": sum(n or 0 for n in tokens) if tokens != [None, None] else None,
         "dollars": usage.get("dollars"),
     }
 
 
-def _retrieval_rows(data: Mapping[str, Any]) -> Iterator[tuple[str, Row]]:
-    for rank, item in enumerate(data.get("items") or ()):
-        yield (
-            "retrievals",
-            {
-                **{name: item.get(name) for name in ("title", "src", "score", "text")},
-                **{name: data.get(name) for name in ("tokens", "query")},
-                "rank": rank,
-                "item": str(item.get("id", "")),
-                "item_task": item.get("task"),
-                "item_trial": text_of(item.get("trial")),
-            },
-        )
-    for item in filtered_out(data):
-        name = str(item.get("id", ""))
-        yield "filtered_out", {"item": name, "code": code_of(item), "reason": item.get("reason")}
+def _retrieved(data: Mapping[str, Any], rank: int, item: Mapping[str, Any]) -> Row:
+    return {
+        **item,
+        **{name: data.get(name) for name in ("tokens", "query")},
+        "rank": rank,
+        "item": str(item.get("id", "")),
+        "item_task": item.get("task"),
+        "item_trial": text_of(item.get("trial")),
+    }
 
 
 def _step_rows(step: Step, bank: int | None) -> Iterator[tuple[str, Row]]:
     keys: Row = {"arm": step.arm, "task": step.task, "seed": step.order, "step": step.step}
-    same = ("trial", "before", "after", "used", "success", "seconds")
     sizes = ("retrieved", "added", "merged", "rejected")
-    yield (
-        "steps",
-        {
-            **keys,
-            **{name: getattr(step, name) for name in same},
-            **{name: len(getattr(step, name)) for name in sizes},
-            "bank": bank,
-            "changed": len(step.changes),
-            "execution": step.judges.get("execution"),
-            "tokens": step.usage.tokens,
-        },
-    )
+    facts = {
+        **vars(step),
+        **{name: len(getattr(step, name)) for name in sizes},
+        "bank": bank,
+        "changed": len(step.changes),
+        "execution": step.judges.get("execution"),
+        "tokens": step.usage.tokens,
+    }
+    yield "steps", facts | keys
     for one in step.rejected:
-        row = {name: one.get(name) for name in ("title", "reason", "text")}
-        yield "rejections", {**keys, **row, "src": one.get("kind"), "code": code_of(one)}
+        yield "rejections", {**one, "src": one.get("kind"), "code": code_of(one), **keys}
 
 
 def _item_row(snapshot: str, item: Mapping[str, Any]) -> Row:
@@ -504,10 +456,9 @@ def _item_row(snapshot: str, item: Mapping[str, Any]) -> Row:
     counters = item.get("counters") or {}
     trial = re.fullmatch(r"(?:trials/)?([^/]+)/(.+)\.(-?\d+)(?:\.json)?", str(origin.get("trial")))
     arm, task, seed = trial.groups() if trial else (None, None, None)
-    same = ("title", "description", "src", "content", "pattern")
     numbers = ("retrieved", "success", "failure", "helped", "hurt")
     return {
-        **{name: item.get(name) for name in same},
+        **item,
         **{name: counters.get(name) or 0 for name in numbers},
         **{name: origin.get(name) for name in ("judge", "model")},
         "arm": arm,

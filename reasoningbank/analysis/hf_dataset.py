@@ -16,9 +16,10 @@ from reasoningbank.errors import UsageError
 
 #: The splits of a corpus, as the Hub names them.
 SPLITS = {"train": "train", "dev": "validation", "test": "test"}
-#: Fields of a task that are written, as named there: question and gold query by their usual names.
 _RENAMED = {"query": "question", "expected_sparql": "sparql", "corpus": "pack"}
 _LEFT_OUT = {"level", "source_file", "split", "resource"}
+#: The columns by the fields of a task: question and gold query have their usual names.
+_COLUMNS = {f.name: _RENAMED.get(f.name, f.name) for f in fields(Task) if f.name not in _LEFT_OUT}
 _TASKS = """## Tasks
 
 A question in natural language (`question`) and its gold query (`sparql`) for an `endpoint`. Tasks
@@ -66,13 +67,16 @@ def export_dataset(
         tasks = load_shacl_tasks(pack)
         parts = split_tasks(tasks).by_id()
         for task in tasks:
-            splits[SPLITS[parts[task.id]]].append(_row(task))
+            row = {column: getattr(task, name) for name, column in _COLUMNS.items()}
+            splits[SPLITS[parts[task.id]]].append(row)
     written = []
     for split, rows in splits.items():
         if rows:
             path = folder / "tasks" / f"{split}.parquet"
             sink = pa.BufferOutputStream()
-            pq.write_table(pa.Table.from_pylist(rows, _schema()), sink, compression="zstd")
+            types = [(column, _TYPES.get(name, pa.string())) for name, column in _COLUMNS.items()]
+            table = pa.Table.from_pylist(rows, pa.schema(types))
+            pq.write_table(table, sink, compression="zstd")
             write_bytes_atomically(path, sink.getvalue().to_pybytes(), durable=False, hint=_HINT)
             written.append(WrittenSplit("tasks", split, len(rows), path))
     if runs:
@@ -85,21 +89,6 @@ def export_dataset(
     card = _card(folder, loaded, runs, written)
     write_bytes_atomically(folder / "README.md", card.encode(), durable=False, hint=_HINT)
     return written
-
-
-def _columns() -> list[str]:
-    return [field.name for field in fields(Task) if field.name not in _LEFT_OUT]
-
-
-def _schema() -> pa.Schema:
-    return pa.schema(
-        [(_RENAMED.get(name, name), _TYPES.get(name, pa.string())) for name in _columns()]
-    )
-
-
-def _row(task: Task) -> dict[str, Any]:
-    row = {_RENAMED.get(name, name): getattr(task, name) for name in _columns()}
-    return {k: list(v) if isinstance(v, tuple) else v for k, v in row.items()}
 
 
 def _card(

@@ -193,8 +193,7 @@ class LeakageAudit:
             known = self._memory.origins.get((shown.bank, shown.item))
             proven = shown.src == "seed" or (known and any(origin.task for origin in known))
             unproven += not proven
-            origins = {self._with_group(one) for one in (shown.origin, *(known or ()))}
-            self._leaks += self._by_origin(shown, origins, groups)
+            self._leaks += self._by_origin(shown, known or (), groups)
             if shown.words not in found:
                 found[shown.words] = list(_texts_in(shown.words, held_out))
             own = _texts_in(shown.words, {shown.task: self._texts[shown.task]})
@@ -215,20 +214,19 @@ class LeakageAudit:
             evaluation=len(self._held_out),
             filtered_out=dict(self._filtered_out.most_common()),
             unproven=unproven,
-            unread=len(self._memory.damaged) + len(self._memory.damaged_steps),
+            unread=len(self._memory.damaged),
             leaks=tuple(dict.fromkeys(self._leaks)),
         )
 
-    def _with_group(self, origin: Origin) -> Origin:
-        """Return an origin with its task's group, if only the run's trials know it."""
-        own = origin.corpus.casefold() == self._corpus.casefold()
-        if origin.group or not origin.task or not own:
-            return origin
-        return origin._replace(group=self._group_of.get(origin.task, ""))
-
     def _by_origin(
-        self, shown: _Showing, origins: Iterable[Origin], groups: set[str]
+        self, shown: _Showing, known: Iterable[Origin], groups: set[str]
     ) -> Iterator[Leak]:
+        origins = set()
+        for origin in (shown.origin, *known):
+            # Only the run's trials may know the group of a task of this pack.
+            own = origin.corpus.casefold() == self._corpus.casefold()
+            found = self._group_of.get(origin.task, "") if own and origin.task else ""
+            origins.add(origin._replace(group=origin.group or found))
         for origin in sorted(origins):
             packs = origin.corpus.casefold(), self._corpus.casefold()
             # Task ids of another pack mean nothing here; groups are compared all the same.

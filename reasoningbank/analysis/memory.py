@@ -1,4 +1,7 @@
-"""What memory did in a run, arm by arm: what was shown, what it cost, how the bank changed."""
+"""What memory did in a run, arm by arm: what was shown, what it cost, how the bank changed.
+
+Also the levels of generalization along a stream, and why i.i.d. trials fail, from records alone.
+"""
 
 from __future__ import annotations
 
@@ -11,12 +14,26 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from reasoningbank.analysis.statistics import median_and_p95
+from reasoningbank.corpus.levels import Level, schema_items
 from reasoningbank.errors import RecordError
 from reasoningbank.experiment import RunFolder, TrialRecord
 from reasoningbank.experiment.records import Step
+from reasoningbank.sparql.shape import Prefixes, shape_hash
+from reasoningbank.sparql.tokens import prologue, tokenize
 
 if TYPE_CHECKING:
     from reasoningbank.analysis.scores import Score
+
+#: Why a trial whose query shape was in the training tasks is wrong: memory showed no item of this
+#: shape; it did and no query of this shape was submitted; or only constants differ.
+CAUSES = ("template not shown", "form wrong", "slot wrong")
+
+
+class Problem(NamedTuple):
+    """A file of a run that cannot be read, and why; nothing of it is used."""
+
+    path: Path
+    reason: str
 
 
 class Origin(NamedTuple):
@@ -27,20 +44,26 @@ class Origin(NamedTuple):
     corpus: str
 
 
-class BankCounts(NamedTuple):
-    """Items of a bank: active ones by source, superseded ones, retired ones."""
+@dataclass(frozen=True)
+class StreamMemory:
+    """The bank of one arm in one task permutation, at the end of its stream."""
 
-    active: Mapping[str, int]
-    superseded: int
-    retired: int
-
-
-class FewShotBank(NamedTuple):
-    """The bank built from gold queries before the first trial."""
-
-    snapshot: str
-    added: int
-    rejected: tuple[Mapping[str, Any], ...]
+    snapshot: str  #: Name of the last snapshot
+    active: Mapping[str, int] = field(default_factory=dict)  #: Retrievable items, by source
+    superseded: int = 0  #: Items replaced by others
+    retired: int = 0  #: Items removed because they hurt
+    #: The task permutation; None for a bank built before the evaluation.
+    permutation: int | None = None
+    steps: int = 0  #: Recorded steps
+    added: int = 0  #: Items stored over the stream, or built from gold queries
+    merged: int = 0  #: Items merged into an existing one
+    changes: Mapping[str, int] = field(default_factory=dict)  #: Changes by consolidation, by action
+    #: Distilled items that were not stored, by code of the reason.
+    rejected: Mapping[str, int] = field(default_factory=dict)
+    #: Median and p95 of the tokens that learning took per step.
+    tokens: tuple[float, float] = (math.nan, math.nan)
+    #: Median and p95 of the seconds that it took.
+    seconds: tuple[float, float] = (math.nan, math.nan)
 
 
 class StreamRecord(NamedTuple):
@@ -65,18 +88,21 @@ class MemoryRecords:
     """
 
     streams: tuple[StreamRecord, ...] = ()  #: The learning streams, by arm and task permutation
-    banks: Mapping[str, BankCounts] = field(default_factory=dict)  #: Counts by snapshot
+    banks: Mapping[str, StreamMemory] = field(default_factory=dict)  #: Counts by snapshot
     #: The origins of each item, by snapshot and item: later evidence is not part of what was shown
     #: earlier.
     origins: Mapping[tuple[str, str], frozenset[Origin]] = field(default_factory=dict)
     #: For arms whose bank was built from gold queries: what was stored and rejected.
-    few_shot: Mapping[str, FewShotBank] = field(default_factory=dict)
+    few_shot: Mapping[str, StreamMemory] = field(default_factory=dict)
     #: The query of each item, or the skeleton of one, by its id.
     patterns: Mapping[str, str] = field(default_factory=dict)
     #: What optimizers compiled, for each arm and seed.
     programs: tuple[Mapping[str, Any], ...] = ()
-    damaged: tuple[tuple[Path, str], ...] = ()  #: Snapshots that cannot be read, and why
-    damaged_steps: tuple[tuple[Path, str], ...] = ()  #: Other files that cannot be read, and why
+    damaged: tuple[Problem, ...] = ()  #: Snapshots, steps and other files that cannot be read
+
+    def bank(self, snapshot: str) -> StreamMemory:
+        """Return what a snapshot holds."""
+        return self.banks.get(snapshot) or StreamMemory(snapshot)
 
     def begun_with(self) -> list[str]:
         """Return the queries that banks held before their streams."""
@@ -87,25 +113,27 @@ class MemoryRecords:
     @classmethod
     def read(cls, folder: RunFolder) -> MemoryRecords:
         """Read the steps, snapshots and programs of a run; unreadable ones are listed."""
-        damaged: list[tuple[Path, str]] = []
-        lost: list[tuple[Path, str]] = []
-        steps: list[Step] = []
-        for path, step in folder.read_steps():
-            if isinstance(step, Step):
-                steps.append(step)
-            else:
-                lost.append((path, step.what))
+        damaged: list[Problem] = []
+
+        def readable(found: Iterable[tuple[Path, Any]]) -> Iterator[tuple[Path, Any]]:
+            for path, one in found:
+                if isinstance(one, RecordError):
+                    damaged.append(Problem(path, one.what))
+                else:
+                    yield path, one
+
+        steps: list[Step] = [step for _, step in readable(folder.read_steps())]
         steps.sort(key=lambda step: (step.arm, step.order, step.step))
-        states: dict[str, Counter[str]] = defaultdict(Counter)
+        states: dict[str, Counter[tuple[str, str]]] = defaultdict(Counter)
         origins: dict[tuple[str, str], frozenset[Origin]] = {}
         patterns: dict[str, str] = {}
         # Snapshots share most of their items: equal sets of origins are kept once.
         known: dict[frozenset[Origin], frozenset[Origin]] = {}
         for snapshot, item in folder.memory_items(
-            lambda error: damaged.append((Path(error.where), error.what))
+            lambda error: damaged.append(Problem(Path(error.where), error.what))
         ):
             name, status = str(item.get("id")), str(item.get("status") or "active")
-            states[snapshot][f"active {item.get('src')}" if status == "active" else status] += 1
+            states[snapshot][status, str(item.get("src"))] += 1
             found = frozenset(
                 Origin(*(str(source.get(key) or "") for key in Origin._fields))
                 for source in (item.get("provenance"), *(item.get("evidence") or ()))
@@ -113,63 +141,38 @@ class MemoryRecords:
             )
             origins[snapshot, name] = known.setdefault(found, found)
             patterns[name] = str(item.get("query") or item.get("pattern") or "")
-        few_shot: dict[str, FewShotBank] = {}
-        for path, note in folder.bank_notes():
-            if isinstance(note, RecordError):
-                lost.append((path, note.what))
-                continue
+        banks = {name: _bank(name, own) for name, own in states.items()}
+        few_shot: dict[str, StreamMemory] = {}
+        for path, note in readable(folder.bank_notes()):
             try:
-                rejected = tuple(dict(one) for one in note.get("rejected") or ())
-                made = FewShotBank(str(note["after"]), len(note["added"]), rejected)
-                few_shot[str(note["arm"])] = made
-            except (KeyError, TypeError, ValueError):
-                lost.append((path, "is not a note of a bank: its fields are others"))
-        programs: list[Mapping[str, Any]] = []
-        for path, program in folder.compiled():
-            if isinstance(program, RecordError):
-                lost.append((path, program.what))
-            else:
-                programs.append(program)
+                rejected, name = map(code_of, note.get("rejected") or ()), str(note["after"])
+                bank = banks.get(name) or StreamMemory(name)
+                few_shot[str(note["arm"])] = replace(
+                    bank, added=len(note["added"]), rejected=_counted(rejected)
+                )
+            except (AttributeError, KeyError, TypeError):
+                damaged.append(Problem(path, "is not a note of a bank: its fields are others"))
         return cls(
             streams=tuple(
                 StreamRecord(arm, permutation, tuple(own))
                 for (arm, permutation), own in groupby(steps, lambda one: (one.arm, one.order))
             ),
-            banks={name: _counts(own) for name, own in states.items()},
+            banks=banks,
             origins=origins,
             few_shot=few_shot,
             patterns=patterns,
-            programs=tuple(programs),
+            programs=tuple(program for _, program in readable(folder.compiled())),
             damaged=tuple(damaged),
-            damaged_steps=tuple(lost),
         )
 
 
-def _counts(states: Mapping[str, int]) -> BankCounts:
-    active = {state[7:]: n for state, n in sorted(states.items()) if state.startswith("active ")}
-    return BankCounts(active, states.get("superseded", 0), states.get("retired", 0))
-
-
-@dataclass(frozen=True)
-class StreamMemory:
-    """The bank of one arm in one task permutation, at the end of its stream."""
-
-    snapshot: str  #: Name of the last snapshot
-    active: Mapping[str, int]  #: Items that can be retrieved, by source
-    superseded: int  #: Items replaced by others
-    retired: int  #: Items removed because they hurt
-    #: The task permutation; None for a bank built before the evaluation.
-    permutation: int | None = None
-    steps: int = 0  #: Recorded steps
-    added: int = 0  #: Items stored over the stream, or built from gold queries
-    merged: int = 0  #: Items merged into an existing one
-    changes: Mapping[str, int] = field(default_factory=dict)  #: Changes by consolidation, by action
-    #: Distilled items that were not stored, by code of the reason.
-    rejected: Mapping[str, int] = field(default_factory=dict)
-    #: Median and p95 of the tokens that learning took per step.
-    tokens: tuple[float, float] = (math.nan, math.nan)
-    #: Median and p95 of the seconds that it took.
-    seconds: tuple[float, float] = (math.nan, math.nan)
+def _bank(snapshot: str, states: Mapping[tuple[str, str], int]) -> StreamMemory:
+    active = {src: n for (status, src), n in sorted(states.items()) if status == "active"}
+    superseded, retired = (
+        sum(n for (status, _), n in states.items() if status == gone)
+        for gone in ("superseded", "retired")
+    )
+    return StreamMemory(snapshot, active, superseded, retired)
 
 
 @dataclass(frozen=True)
@@ -239,7 +242,11 @@ def memory_of_arms(
         trials, source = by_arm.get(name, ()), sources.get(name, "")
         held_out = [t for t in trials if t.step is None]
         # Without streams the bank was built before the run, or belongs to another arm.
-        given = dict.fromkeys(t.memory for t in held_out if t.memory)
+        made = memory.few_shot.get(name)
+        given = [
+            made if made is not None and made.snapshot == snapshot else memory.bank(snapshot)
+            for snapshot in dict.fromkeys(t.memory for t in held_out if t.memory)
+        ]
         used = any(t.items_shown or t.filtered_out for t in trials)
         if learned[name] or given or source or used:
             yield ArmMemory(
@@ -247,7 +254,7 @@ def memory_of_arms(
                 source=source,
                 held_out=MemoryUse.of(held_out),
                 streams=MemoryUse.of([t for t in trials if t.step is not None]),
-                banks=tuple(learned[name] or [_given(name, bank, memory) for bank in given]),
+                banks=tuple(learned[name] or given),
             )
 
 
@@ -261,7 +268,7 @@ def _source(memory: Any) -> str:
 def _learned(stream: StreamRecord, memory: MemoryRecords) -> StreamMemory:
     steps = stream.steps
     return replace(
-        _bank(stream.snapshots[-1] if stream.snapshots else "", memory),
+        memory.bank(stream.snapshots[-1] if stream.snapshots else ""),
         permutation=stream.permutation,
         steps=len(steps),
         added=sum(len(step.added) for step in steps),
@@ -271,17 +278,6 @@ def _learned(stream: StreamRecord, memory: MemoryRecords) -> StreamMemory:
         tokens=median_and_p95([float(step.usage.tokens) for step in steps]),
         seconds=median_and_p95([step.seconds for step in steps]),
     )
-
-
-def _given(arm: str, snapshot: str, memory: MemoryRecords) -> StreamMemory:
-    made, bank = memory.few_shot.get(arm), _bank(snapshot, memory)
-    if made is None or made.snapshot != snapshot:
-        return bank
-    return replace(bank, added=made.added, rejected=_counted(map(code_of, made.rejected)))
-
-
-def _bank(snapshot: str, memory: MemoryRecords) -> StreamMemory:
-    return StreamMemory(snapshot, *memory.banks.get(snapshot, BankCounts({}, 0, 0)))
 
 
 def _counted(words: Iterable[Any]) -> dict[str, int]:
@@ -307,3 +303,46 @@ def code_of(data: Mapping[str, Any]) -> str:
     finding = data.get("finding")
     code = finding.get("code") if isinstance(finding, Mapping) else data.get("code")
     return str(code or "uncoded")
+
+
+def stream_levels(
+    places: Iterable[tuple[int, int, str]], golds: Mapping[str, str], known: Sequence[str] = ()
+) -> dict[tuple[int, str], Level]:
+    """Return the level of each task of a stream relative to what the stream held before it."""
+    declared = _prefixes_of(golds.values())
+    found: dict[tuple[int, str], Level] = {}
+    for seed, stream in groupby(sorted(set(places)), lambda place: place[0]):
+        shapes = {shape_hash(query, declared) for query in known} - {""}
+        items = set[str]().union(*(schema_items(query, declared) for query in known))
+        for _, _, task in stream:
+            if gold := golds.get(task):
+                shape, own = shape_hash(gold, declared), schema_items(gold, declared)
+                seen: Level = "compositional" if own <= items else "zero-shot"
+                found[seed, task] = "iid" if shape in shapes else seen
+                shapes |= {shape} - {""}
+                items |= own
+    return found
+
+
+def cause_of_failure(record: TrialRecord, patterns: Mapping[str, str]) -> str | None:
+    """Return one of `CAUSES` for a wrong i.i.d. trial with a memory; None for any other."""
+    judged = (record.verdict or {}).get("status", "gold_defect") != "gold_defect"
+    retrieved = record.trajectory.of("memory_retrieved")
+    if record.level != "iid" or record.strict or not judged or not retrieved:
+        return None
+    declared = _prefixes_of([record.gold])
+    wanted = shape_hash(record.gold, declared)
+    data = [record.trajectory.resolve(event.data) for event in retrieved]
+    shown = {
+        shape_hash(patterns.get(str(item.get("id")), ""), declared)
+        for one in data
+        for item in (*(one.get("items") or ()), *(one.get("demonstrations") or ()))
+    }
+    if wanted not in shown:
+        return CAUSES[0]
+    return CAUSES[1] if shape_hash(record.sparql or "", declared) != wanted else CAUSES[2]
+
+
+def _prefixes_of(queries: Iterable[str]) -> Prefixes:
+    found = {k: v for query in queries for k, v in prologue(tokenize(query))[0].items()}
+    return tuple(sorted(found.items()))

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import groupby
 from typing import Any, NamedTuple
 
 from reasoningbank.agents import asks_model
 from reasoningbank.analysis.comparison import ArmComparison, adjust, compare_arms
 from reasoningbank.analysis.leakage import LeakageAudit
 from reasoningbank.analysis.memory import MemoryRecords
-from reasoningbank.analysis.scores import Metric, RunPlan, Score, Unit, metric_of, unit_of
+from reasoningbank.analysis.scores import Metric, RunPlan, Score, Unit, mean, metric_of, unit_of
 from reasoningbank.analysis.tables import counted, jsonable
 from reasoningbank.errors import RecordError, UsageError
 from reasoningbank.experiment import RunFolder, TrialKey, parse_experiment
@@ -56,7 +56,7 @@ class RunComparison:
 
     def to_json(self) -> dict[str, Any]:
         """Return it as JSON-able data."""
-        return {name: jsonable(value) for name, value in vars(self).items()}
+        return dict(jsonable(vars(self)))
 
 
 class _Task(NamedTuple):
@@ -71,10 +71,7 @@ class _ComparedRun:
     """The held-out trials of a run, by arm, with what is needed to compare it."""
 
     def __init__(self, folder: RunFolder) -> None:
-        manifest = folder.manifest
-        if manifest is None:
-            hint = "give a folder with manifest.json"
-            raise UsageError("holds no run", where=str(folder.path), hint=hint)
+        manifest = folder.require_manifest()
         self.name = folder.path.resolve().name
         self.manifest = manifest
         self.hashes: Mapping[str, Any] = manifest.get("hashes") or {}
@@ -105,15 +102,11 @@ class _ComparedRun:
         self.leaks = len(audit.finish().leaks)
 
     def notes(self) -> list[str]:
-        damaged = counted(self.damaged, "unreadable file")
         leaks = f"LEAKAGE: {self.name} has {self.leaks}; its numbers prove nothing"
         streams = f"{self.name}: {self.streamed} trials of learning streams are not compared"
-        found = (
-            (self.damaged, f"{self.name}: {damaged} left out"),
-            (self.leaks, leaks),
-            (self.streamed, streams),
-        )
-        return [note for n, note in found if n]
+        damaged = f"{self.name}: {counted(self.damaged, 'unreadable file')} left out"
+        found = {damaged: self.damaged, leaks: self.leaks, streams: self.streamed}
+        return [note for note, n in found.items() if n]
 
 
 def compare_runs(
@@ -160,16 +153,13 @@ def compare_runs(
     for name, other in pairs:
         mine = [s for s in one.scores[name] if s.task in two.tasks]
         theirs = [s for s in two.scores[other] if s.task in one.tasks]
-        compared = compare_arms(
-            mine,
-            theirs,
-            metric=metric,
-            unit=unit,
-            names=(name, other) if one is two else (f"{one.name}:{name}", f"{two.name}:{other}"),
-        )
+        compared = compare_arms(mine, theirs, metric=metric, unit=unit)
         if compared is None:
             notes.append(f"{name} and {other} have no task that both have judged")
         else:
+            if one is not two:
+                first_name, second_name = f"{one.name}:{name}", f"{two.name}:{other}"
+                compared = replace(compared, first=first_name, second=second_name)
             found.append(replace(compared, missing=_missing((one, name), (two, other))))
             differing.append(_differing(mine, theirs, one.tasks, metric))
             notes += _differences(one, two, name, other)
@@ -191,17 +181,16 @@ def compare_runs(
 def _differing(
     first: Sequence[Score], second: Sequence[Score], tasks: Mapping[str, _Task], metric: Metric
 ) -> tuple[DifferingTask, ...]:
-    runs: tuple[dict[str, list[Score]], ...] = (defaultdict(list), defaultdict(list))
-    for arm, scores in zip(runs, (first, second), strict=True):
-        for score in scores:
-            if score.fate == "judged":
-                arm[score.task].append(score)
+    ranked: list[dict[str, list[Score]]] = []
+    for arm in (first, second):
+        judged = [score for score in arm if score.fate == "judged"]
+        judged.sort(key=lambda score: (score.task, score.value(metric)))
+        ranked.append({task: list(own) for task, own in groupby(judged, lambda one: one.task)})
     found = []
-    for task in sorted(runs[0].keys() & runs[1].keys()):
-        ranked = [sorted(arm[task], key=lambda s: s.value(metric)) for arm in runs]
-        a, b = (math.fsum(s.value(metric) for s in arm) / len(arm) for arm in ranked)
+    for task in sorted(ranked[0].keys() & ranked[1].keys()):
+        a, b = (mean([score.value(metric) for score in arm[task]]) for arm in ranked)
         if a != b:
-            shown = (ranked[0][-1 if a > b else 0], ranked[1][0 if a > b else -1])
+            shown = (ranked[0][task][-1 if a > b else 0], ranked[1][task][0 if a > b else -1])
             mine, theirs = (TrialKey(s.arm, s.task, s.seed) for s in shown)
             found.append(DifferingTask(task, tasks[task].question, a, b, (mine, theirs)))
     return tuple(sorted(found, key=lambda one: one.first - one.second))

@@ -134,22 +134,21 @@ def scores(records: Iterable[TrialRecord]) -> Iterator[Score]:
     return map(Score.of, records)
 
 
-def held_out(trials: Iterable[Score]) -> list[Score]:
-    """Return the trials outside learning streams: those that are compared."""
-    return [trial for trial in trials if trial.step is None]
-
-
 def in_stream(trials: Iterable[Score]) -> bool:
     """Return whether trials belong to a learning stream."""
     return any(trial.step is not None for trial in trials)
 
 
-def values_by_task(trials: Iterable[Score], metric: Metric) -> dict[str, list[float]]:
-    """Return the values of the judged trials by task."""
+def values_by_task(
+    trials: Iterable[Score], metric: Metric, error: float | None = None
+) -> dict[str, list[float]]:
+    """Return the values of the judged trials by task; `error` is the value of errors, if any."""
     found: dict[str, list[float]] = defaultdict(list)
     for trial in trials:
         if trial.fate == "judged":
             found[trial.task].append(trial.value(metric))
+        elif trial.fate == "error" and error is not None:
+            found[trial.task].append(error)
     return dict(found)
 
 
@@ -177,7 +176,7 @@ def average(trials: Sequence[Score], metric: Metric, unit: Unit) -> Interval:
     if in_stream(trials):
         streams = by_permutation(t for t in trials if t.fate == "judged").values()
         found = t_mean([mean([t.value(metric) for t in stream]) for stream in streams])
-        low, high = clipped(found.low, (0.0, 1.0)), clipped(found.high, (0.0, 1.0))
+        low, high = clipped(found.low, 0.0, 1.0), clipped(found.high, 0.0, 1.0)
         return Interval(found.value, low, high, f"{found.method} over task permutations")
     values = values_by_task(trials, metric)
     binary = metric in BINARY and one_run_each(values)
@@ -228,13 +227,14 @@ def mean(values: Sequence[float]) -> float:
 
 def metric_of(manifest: Mapping[str, Any] | None) -> Metric:
     """Return the primary metric of a run; `strict` if its manifest names none."""
-    given = _experiment(manifest).get("metric")
+    given = ((manifest or {}).get("experiment") or {}).get("metric")
     return given if given in ("strict", "lenient", "f1") else "strict"
 
 
 def unit_of(manifest: Mapping[str, Any] | None) -> Unit:
     """Return what counts as one observation; `task` if the manifest does not say."""
-    return "group" if _experiment(manifest).get("unit") == "group" else "task"
+    experiment = (manifest or {}).get("experiment") or {}
+    return "group" if experiment.get("unit") == "group" else "task"
 
 
 class RunPlan:
@@ -269,10 +269,6 @@ class RunPlan:
         """Return how many held-out trials an arm should have; 0 if unknown."""
         tasks, seeds = self.tasks.get(arm, ((), 0))
         return len(tasks) * seeds
-
-
-def _experiment(manifest: Mapping[str, Any] | None) -> Mapping[str, Any]:
-    return (manifest or {}).get("experiment") or {}
 
 
 def _exhausted(record: TrialRecord) -> Iterator[str]:

@@ -291,32 +291,28 @@ def mcnemar_power(n: int, discordance: float, effect: float, alpha: float = ALPH
     return float(np.sum(scipy.stats.binom.pmf(m, n, discordance) * rejects))
 
 
-def detectable_mcnemar(
-    n: int, discordance: float, *, alpha: float = ALPHA, power: float = POWER
-) -> float | None:
+def detectable_mcnemar(n: int, discordance: float) -> float | None:
     """Return the smallest difference of rates that the mid-p McNemar test detects."""
 
     def missing(effect: float) -> float:
-        return mcnemar_power(n, max(discordance, effect), effect, alpha) - power
+        return mcnemar_power(n, max(discordance, effect), effect) - POWER
 
     return None if missing(1.0) < 0 else _root(missing, 0.0, 1.0, xtol=1e-6)
 
 
-def detectable_mean(
-    n: int, sd: float, *, largest: float = 1.0, alpha: float = ALPHA, power: float = POWER
-) -> float | None:
+def detectable_mean(n: int, sd: float) -> float | None:
     """Return the smallest mean paired difference that Student's t test detects (Cohen 1988)."""
     if n < 2 or not sd > 0:
         return None
-    critical = float(scipy.stats.t.ppf(1 - alpha / 2, n - 1))
+    critical = float(scipy.stats.t.ppf(1 - ALPHA / 2, n - 1))
 
     def missing(shift: float) -> float:
         # The other tail adds less than a millionth at this power.
-        return float(scipy.stats.nct.sf(critical, n - 1, shift)) - power
+        return float(scipy.stats.nct.sf(critical, n - 1, shift)) - POWER
 
     # A noncentrality of 20 is detected even with two observations.
     effect = _root(missing, 0.0, 20.0, xtol=2e-12) * sd / math.sqrt(n)
-    return effect if effect <= largest else None
+    return effect if effect <= 1 else None
 
 
 def pass_at_k(runs: int, successes: int, k: int) -> float:
@@ -335,8 +331,6 @@ def learning_curve(
     values: Mapping[int, Mapping[int, float]],
     *,
     window: int | None = None,
-    bounds: tuple[float, float] = (0.0, 1.0),
-    confidence: float = 0.95,
 ) -> LearningCurve:
     """Average a metric along several task permutations of a stream.
 
@@ -346,10 +340,8 @@ def learning_curve(
 
     Args:
         values: By permutation (its seed), by step, the metric of that step's task; a step that
-            could not be judged is left out.
+            could not be judged is left out. Values, and with them the band, are in [0, 1].
         window: How many tasks to average; None for all so far.
-        bounds: Least and largest possible value; the band is clipped to them.
-        confidence: Level of the band.
     """
     if window is not None and window < 1:
         raise ValueError("window must be at least 1")
@@ -364,12 +356,12 @@ def learning_curve(
     for step in range(steps):
         first = 0 if window is None else max(0, step + 1 - window)
         parts = [[each[step + 1] - each[first] for each in one] for one in before]
-        points.append(t_mean([total / n for total, n in parts if n], confidence))
+        points.append(t_mean([total / n for total, n in parts if n]))
     return LearningCurve(
         steps=tuple(range(steps)),
         mean=tuple(p.value for p in points),
-        low=tuple(clipped(p.low, bounds) for p in points),
-        high=tuple(clipped(p.high, bounds) for p in points),
+        low=tuple(clipped(p.low, 0.0, 1.0) for p in points),
+        high=tuple(clipped(p.high, 0.0, 1.0) for p in points),
         permutations=len(values),
         window=window,
     )
@@ -384,9 +376,9 @@ def _proportion(
     return Interval(successes / trials, float(found.low), float(found.high), label)
 
 
-def clipped(value: float, bounds: tuple[float, float]) -> float:
+def clipped(value: float, low: float, high: float) -> float:
     """Return a value between bounds; NaN stays as it is."""
-    return value if math.isnan(value) else min(max(value, bounds[0]), bounds[1])
+    return value if math.isnan(value) else min(max(value, low), high)
 
 
 def _root(

@@ -9,13 +9,18 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from reasoningbank.analysis.comparison import ArmComparison, adjust, compare_arms
-from reasoningbank.analysis.generalization import cause_of_failure, stream_levels
 from reasoningbank.analysis.leakage import Leakage, LeakageAudit
-from reasoningbank.analysis.memory import ArmMemory, MemoryRecords, memory_of_arms
+from reasoningbank.analysis.memory import (
+    ArmMemory,
+    MemoryRecords,
+    cause_of_failure,
+    memory_of_arms,
+    stream_levels,
+)
 from reasoningbank.analysis.scores import (
     BINARY,
     Metric,
@@ -24,7 +29,6 @@ from reasoningbank.analysis.scores import (
     Unit,
     average,
     by_permutation,
-    held_out,
     in_stream,
     longest,
     metric_of,
@@ -204,7 +208,7 @@ class RunSummary:
 
     def to_json(self) -> dict[str, Any]:
         """Return the summary as JSON-able data; undefined numbers are None."""
-        return {one.name: jsonable(getattr(self, one.name)) for one in fields(self)}
+        return dict(jsonable(vars(self)))
 
 
 def summarise(
@@ -251,7 +255,7 @@ def summarise(
                else replace(t, level=found.get((t.seed, t.task), "")) for t in trials]
         for name, trials in by_arm.items()
     }  # fmt: skip
-    tested = {name: held_out(trials) for name, trials in by_arm.items()}
+    tested = {name: [t for t in trials if t.step is None] for name, trials in by_arm.items()}
 
     def compared(first: str, second: str, level: str = "") -> ArmComparison | None:
         planned = (plan.trials(first), plan.trials(second))

@@ -7,19 +7,26 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import tomllib
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
+from importlib.resources import files
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from reasoningbank.analysis.generalization import CAUSES
+from reasoningbank.analysis.memory import CAUSES
 
 if TYPE_CHECKING:
     from reasoningbank.analysis.comparison import ArmComparison
-    from reasoningbank.analysis.memory import ArmMemory
+    from reasoningbank.analysis.statistics import LearningCurve
     from reasoningbank.analysis.summary import ArmSummary, Online, RunSummary
     from reasoningbank.judge import Agreement
 
 Cells = tuple[str, ...]
+_DESCRIBED: Mapping[str, Mapping[str, Any]] = tomllib.loads(
+    files("reasoningbank.analysis").joinpath("tables.toml").read_text("utf-8")
+)
 R = TypeVar("R")
 #: What the columns of a table show of a row, by header.
 Columns = Mapping[str, Callable[[R], Any]]
@@ -30,12 +37,10 @@ STATUSES = ("submitted", "fallback", "exhausted", "refused", "error", "bug")
 AGREEMENT = ("n", "both yes", "only judge", "only execution", "both no", "precision", "recall",
              "kappa")  # fmt: skip
 
-#: What a table can say of an arm, by header; ``score`` is headed by the metric's name.
+#: What a column of arms shows, by header; any other shows the attribute of its name. ``score`` is
+#: headed by the metric's name.
 _ARM: Columns[ArmSummary] = {
-    "arm": lambda arm: arm.arm,
     "n": lambda arm: arm.judged,
-    "tasks": lambda arm: arm.tasks,
-    "seeds": lambda arm: arm.seeds,
     "score": lambda arm: _score(arm),
     "95% CI": lambda arm: ends(arm.mean.low, arm.mean.high),
     "interval by": lambda arm: arm.mean.method,
@@ -49,13 +54,7 @@ _ARM: Columns[ArmSummary] = {
     "tokens": lambda arm: pair(arm.tokens, 0),
     "right": lambda arm: f"{arm.strict} of {arm.judged}",
     "ended": lambda arm: ", ".join(f"{n} {name}" for name, n in sorted(arm.statuses.items())),
-    "lm calls": lambda arm: arm.lm_calls,
-    "cached calls": lambda arm: arm.cached_calls,
     "dollars": lambda arm: _dollars(arm),
-    "retried": lambda arm: arm.retried,
-    "level": lambda arm: arm.level,
-    "templates": lambda arm: arm.templates,
-    "strict": lambda arm: arm.strict,
     "mean": lambda arm: arm.mean.rate,
     **{status: lambda arm, status=status: arm.statuses.get(status, 0) for status in STATUSES},  # type: ignore[misc]
 }
@@ -63,14 +62,10 @@ _SHOWN = ("arm", "n", "tasks", "seeds", "score", "95% CI", "row F1", "ran", "s m
           "tokens median", "tokens p95")  # fmt: skip
 _COMPARISON: Columns[ArmComparison] = {
     "arms": lambda c: f"{c.first} against {c.second}",
-    "first": lambda c: c.first,
-    "second": lambda c: c.second,
-    "tasks": lambda c: c.tasks,
     "difference": lambda c: number(c.difference, sign="+"),
     "95% CI": lambda c: ends(c.low, c.high, "+"),
     "p": lambda c: number(c.p, 3),
     "Holm": lambda c: number(c.p_holm, 3),
-    "verdict": lambda c: c.verdict,
 }
 
 
@@ -83,13 +78,10 @@ class TextTable(NamedTuple):
     notes: Sequence[str] = ()  #: Sentences below it on a page
 
 
-def table_of(
-    title: str, rows: Iterable[R], columns: Columns[R], shown: Sequence[str] = (), metric: str = ""
-) -> TextTable:
-    """Return a table of rows by what each column shows of a row."""
-    names = tuple(shown or columns)
-    made = [cells(*(columns[name](row) for name in names)) for row in rows]
-    return TextTable(title, tuple(metric if n == "score" else n for n in names), made)
+def cells_of(row: R, columns: Columns[R], shown: Sequence[str]) -> Cells:
+    """Return what columns show of a row."""
+    plain = (attrgetter(name.replace(" ", "_")) for name in shown)
+    return cells(*(columns.get(n, other)(row) for n, other in zip(shown, plain, strict=True)))
 
 
 def cells(*values: Any) -> Cells:
@@ -114,11 +106,6 @@ def markdown(table: TextTable) -> str:
         *(tuple(cell.replace("|", "\\|") for cell in row) for row in table.rows),
     ]
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
-
-
-def titled(table: TextTable) -> str:
-    """Return a table as Markdown under its title."""
-    return f"{capital(table.title)}:\n\n{markdown(table)}"
 
 
 def number(value: float | None, places: int = 2, sign: str = "") -> str:
@@ -149,12 +136,11 @@ def counted(n: int, noun: str) -> str:
     return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
 
 
-def counts(found: Mapping[str, int], most: int = 20) -> str:
+def counts(found: Mapping[str, int]) -> str:
     """Return how often each word occurs, the most frequent first."""
     ranked = sorted(found.items(), key=lambda one: (-one[1], one[0]))
-    more = len(ranked) - most
-    rest = f", and {more} other reasons" if more > 0 else ""
-    return ", ".join(f"{n} {name}" for name, n in ranked[:most]) + rest
+    rest = f", and {len(ranked) - 20} other reasons" if len(ranked) > 20 else ""
+    return ", ".join(f"{n} {name}" for name, n in ranked[:20]) + rest
 
 
 def jsonable(value: Any) -> Any:
@@ -204,50 +190,17 @@ def arm_table(
             f"pass^{most}": lambda arm: getattr(found.get(arm.arm), "all", None),
         }
     shown = [n for name in columns for n in (passes if name == "passes" else (name,))]
-    return table_of(title, summary.arms, {**_ARM, **passes}, shown, summary.metric)
-
-
-def level_table(summary: RunSummary) -> TextTable:
-    """Return one row per level and arm; none for tasks without levels."""
-    columns = {
-        **{name: _ARM[name] for name in ("level", "arm", "n", "templates")},
-        "right": _ARM["strict"],
-        summary.metric: _ARM["mean"],
-        **{name: _ARM[name] for name in ("95% CI", "tokens median", "s median")},
-    }
-    return table_of("by level of generalization", summary.levels, columns)
-
-
-def failure_table(summary: RunSummary) -> TextTable:
-    """Return why i.i.d. trials fail, one row per arm with a memory; none without levels."""
-    rows = [
-        cells(arm.arm, arm.judged, arm.judged - arm.strict, *(found.get(c, 0) for c in CAUSES))
-        for arm in summary.levels
-        if arm.level == "iid" and (found := summary.failures.get(arm.arm))
-    ]
-    return TextTable("where i.i.d. trials fail", ("arm", "n", "wrong", *CAUSES), rows)
+    rows = [cells_of(arm, {**_ARM, **passes}, shown) for arm in summary.arms]
+    return TextTable(title, tuple(summary.metric if n == "score" else n for n in shown), rows)
 
 
 def comparison_table(
     comparisons: Sequence[ArmComparison], title: str, *, narrow: bool = False
 ) -> TextTable:
     """Return one row per comparison; the names of both arms share a column if `narrow`."""
-    left_out = ("first", "second") if narrow else ("arms",)
-    shown = [name for name in _COMPARISON if name not in left_out]
-    return table_of(title, comparisons, _COMPARISON, shown)
-
-
-def pass_table(arms: Sequence[ArmSummary]) -> TextTable:
-    """Return pass@k and pass^k of every arm with several runs per task."""
-    headers = ("arm", "k", "tasks", "pass@k: one of k right", "pass^k: all k right")
-    rows = [cells(arm.arm, p.k, p.tasks, p.one, p.all) for arm in arms for p in arm.passes]
-    return TextTable("several runs per task", headers, rows)
-
-
-def judge_table(arms: Sequence[ArmSummary]) -> TextTable:
-    """Return how other judges agree with the execution judge, by arm."""
-    rows = [(name, arm.arm, *agreement_cells(n)) for arm in arms for name, n in arm.judges.items()]
-    return TextTable("judges against the execution judge", ("judge", "arm", *AGREEMENT), rows)
+    names = ("arms",) if narrow else ("first", "second")
+    shown = (*names, "tasks", "difference", "95% CI", "p", "Holm", "verdict")
+    return TextTable(title, shown, [cells_of(one, _COMPARISON, shown) for one in comparisons])
 
 
 def agreement_cells(found: Agreement) -> Cells:
@@ -258,112 +211,90 @@ def agreement_cells(found: Agreement) -> Cells:
     )  # fmt: skip
 
 
-def sampled_table(arms: Sequence[ArmSummary]) -> TextTable:
-    """Return the results of choosing among several attempts."""
-    headers = ("arm", "trials", "attempts", "each right", "chosen right", "any right",
-               "tokens spent / target", "least")  # fmt: skip
-    rows = [
-        cells(arm.arm, s.trials, s.attempts, s.each, s.chosen, s.any, s.spent, s.least)
-        for arm in arms
-        if (s := arm.sampled)
-    ]
-    return TextTable("several attempts per task, one chosen", headers, rows)
+def tables_of(summary: RunSummary) -> dict[str, TextTable]:
+    """Return all other tables of a run by name, in the order of `tables.toml`."""
+    online = summary.online
+    rows = _arm_rows(summary) | (_stream_rows(online) if online else {}) | _memory_rows(summary)
+    several = {"METRIC": (summary.metric,), "AGREEMENT": AGREEMENT, "CAUSES": CAUSES,
+               "QUARTERS": ("after 1/4", "1/2", "3/4", "all")}  # fmt: skip
+    found = {}
+    for name, table in _DESCRIBED.items():
+        headers = tuple(h for one in table["headers"] for h in several.get(one, (one,)))
+        found[name] = TextTable(table["title"], headers, rows.get(name, []))
+    practice = (one.sentence() for one in online.comparisons) if online else ()
+    notes = ["Practice: the bank was still growing.", *(f"{capital(one)}." for one in practice)]
+    return {**found, "streams": found["streams"]._replace(notes=notes)}
 
 
-_QUARTERS = ("after 1/4", "1/2", "3/4", "all")
+def _arm_rows(summary: RunSummary) -> dict[str, list[Cells]]:
+    arms, level = summary.arms, ("level", "arm", "n", "templates", "strict", "mean", "95% CI",
+                                 "tokens median", "s median")  # fmt: skip
+    return {
+        "levels": [cells_of(arm, _ARM, level) for arm in summary.levels],
+        "failures": [
+            cells(arm.arm, arm.judged, arm.judged - arm.strict, *(found.get(c, 0) for c in CAUSES))
+            for arm in summary.levels
+            if arm.level == "iid" and (found := summary.failures.get(arm.arm))
+        ],
+        "others": list(comparison_table(summary.others, "", narrow=True).rows),
+        "passes": [cells(arm.arm, p.k, p.tasks, p.one, p.all) for arm in arms for p in arm.passes],
+        "sampled": [
+            cells(arm.arm, s.trials, s.attempts, s.each, s.chosen, s.any, s.spent, s.least)
+            for arm in arms
+            if (s := arm.sampled)
+        ],
+        "judges": [
+            (name, arm.arm, *agreement_cells(n)) for arm in arms for name, n in arm.judges.items()
+        ],
+    }
 
 
-def stream_table(online: Online) -> TextTable:
-    """Return the learning streams: the mean so far after each quarter."""
-    metric = online.arms[0].metric
-    headers = ("arm in its stream", "n", "task permutations", metric, "95% CI", *_QUARTERS)
-    rows = [
-        cells(arm.arm, arm.judged, arm.seeds, arm.mean.rate, ends(arm.mean.low, arm.mean.high),
-              *(online.curves[arm.arm].quarters if arm.arm in online.curves else (None,) * 4))
-        for arm in online.arms
-    ]  # fmt: skip
-    return TextTable("learning streams (not part of any comparison above)", headers, rows)
+def _stream_rows(online: Online) -> dict[str, list[Cells]]:
+    """Return the learning streams: the mean so far after each quarter; and their judges."""
+
+    def facts(arm: ArmSummary, seeds: Sequence[int], curve: LearningCurve | None) -> Cells:
+        low, high = arm.mean.low, arm.mean.high
+        quarters = curve.quarters if curve else (None,) * 4
+        return cells(arm.judged, *seeds, arm.mean.rate, ends(low, high), *quarters)
+
+    return {
+        "streams": [
+            (arm.arm, *facts(arm, [arm.seeds], online.curves.get(arm.arm))) for arm in online.arms
+        ],
+        "stream levels": [
+            (arm.level, arm.arm, *facts(arm, [], online.level_curves[arm.level][arm.arm]))
+            for arm in online.levels
+        ],
+        "stream judges": [(name, *agreement_cells(n)) for name, n in online.judges.items()],
+    }
 
 
-def stream_level_table(online: Online) -> TextTable:
-    """Return the learning streams by level: the mean so far after each quarter."""
-    metric = online.arms[0].metric
-    headers = ("level", "arm in its stream", "n", metric, "95% CI", *_QUARTERS)
-    rows = [
-        cells(one.level, one.arm, one.judged, one.mean.rate, ends(one.mean.low, one.mean.high),
-              *online.level_curves[one.level][one.arm].quarters)
-        for one in online.levels
-    ]  # fmt: skip
-    return TextTable("learning streams by level (relative to the tasks before)", headers, rows)
-
-
-def stream_judge_table(online: Online) -> TextTable:
-    """Return how other judges agree with the execution judge over all attempts of streams."""
-    rows = [(name, *agreement_cells(found)) for name, found in online.judges.items()]
-    title = "judges of the streams' attempts against the execution judge"
-    return TextTable(title, ("judge of streams", *AGREEMENT), rows)
-
-
-def use_table(arms: Sequence[ArmMemory]) -> TextTable:
-    """Return what memory showed to trials, and its cost."""
-    headers = ("memory of", "over", "source", "trials", "items shown", "no item shown",
-               "demonstrations", "filtered out", "tokens shown", "s of retrieval")  # fmt: skip
-    rows = [
-        cells(arm.arm, where, arm.source or "-", use.trials, pair(use.shown, 0), use.empty,
-              use.demonstrated, use.filtered_out, pair(use.tokens, 0), pair(use.seconds, 2))
-        for arm in arms
-        for where, use in arm.uses
-    ]  # fmt: skip
-    return TextTable("memory: items and cost per trial, median (p95)", headers, rows)
-
-
-def bank_table(arms: Sequence[ArmMemory]) -> TextTable:
-    """Return the banks at the end, and what happened to the distilled items."""
-    headers = ("bank of", "permutation", "steps", "items at the end", "superseded", "retired",
-               "stored", "merged", "rejected")  # fmt: skip
-    rows = []
-    for arm in arms:
+def _memory_rows(summary: RunSummary) -> dict[str, list[Cells]]:
+    """Return what memory showed, the banks at the end, what learning took, what was rejected."""
+    found: dict[str, list[Cells]] = defaultdict(list)
+    for arm in summary.memory:
+        found["use"] += [
+            cells(arm.arm, where, arm.source or "-", use.trials, pair(use.shown, 0), use.empty,
+                  use.demonstrated, use.filtered_out, pair(use.tokens, 0), pair(use.seconds, 2))
+            for where, use in arm.uses
+        ]  # fmt: skip
         for bank in arm.banks:
             total = sum(bank.active.values())
             items = f"{total} ({counts(bank.active)})" if total else "0"
             gone = (bank.superseded, bank.retired, bank.added, bank.merged)
-            rejected = sum(bank.rejected.values())
-            rows.append(cells(arm.arm, bank.permutation, bank.steps, items, *gone, rejected))
-    return TextTable("banks", headers, rows)
-
-
-def learning_table(arms: Sequence[ArmMemory]) -> TextTable:
-    """Return the cost of each stream's learning steps besides their trials."""
-    headers = ("learning of", "permutation", "tokens per step", "s per step", "last snapshot")
-    rows = [
-        cells(arm.arm, bank.permutation, pair(bank.tokens, 0), pair(bank.seconds, 1),
-              bank.snapshot or None)
-        for arm in arms
-        for bank in arm.banks
-        if bank.steps
-    ]  # fmt: skip
-    return TextTable("cost of a learning step, median (p95)", headers, rows)
-
-
-def compiled_table(compiled: Sequence[Mapping[str, Any]]) -> TextTable:
-    """Return what optimizers made of agents and what it took, one row per arm and seed."""
-    headers = ("compiled", "seed", "by", "tasks", "programs", "demonstrations",
-               "new instructions", "tokens", "at most", "s", "ended by")  # fmt: skip
-    rows = []
-    for one in compiled:
+            lost = sum(bank.rejected.values())
+            found["banks"].append(cells(arm.arm, bank.permutation, bank.steps, items, *gone, lost))
+            if bank.steps:
+                spent = (pair(bank.tokens, 0), pair(bank.seconds, 1), bank.snapshot or None)
+                found["learning"].append(cells(arm.arm, bank.permutation, *spent))
+        found["rejected"] += [cells(arm.arm, reason, n) for reason, n in arm.rejected.items()]
+    for one in summary.compiled:
         usage, made = one["usage"], (one["programs"], one["demonstrations"])
         tokens = usage["prompt_tokens"] + usage["completion_tokens"]
         named = (one["arm"], one["seed"], one["optimizer"], len(one["tasks"]))
-        spent = (tokens, one["tokens_wanted"], number(usage["seconds"], 0))
-        ended = one["ended"] or "itself"
-        rows.append(cells(*named, *made, one["new_instructions"], *spent, ended))
-    return TextTable("compiled agents: what was changed, and what it took", headers, rows)
-
-
-def rejected_table(arms: Sequence[ArmMemory]) -> TextTable:
-    """Return why distilled items were not stored, one row per reason, most frequent first."""
-    rows = [cells(arm.arm, reason, n) for arm in arms for reason, n in arm.rejected.items()]
-    return TextTable("distilled and not stored", ("arm", "reason", "items"), rows)
+        took = (tokens, one["tokens_wanted"], number(usage["seconds"], 0), one["ended"] or "itself")
+        found["compiled"].append(cells(*named, *made, one["new_instructions"], *took))
+    return found
 
 
 def _score(arm: ArmSummary) -> str:

@@ -12,19 +12,9 @@ from typing import TYPE_CHECKING
 from reasoningbank.analysis.tables import (
     STATUSES,
     arm_table,
-    bank_table,
     comparison_table,
-    compiled_table,
     counts,
-    failure_table,
-    judge_table,
-    learning_table,
-    level_table,
-    sampled_table,
-    stream_judge_table,
-    stream_level_table,
-    stream_table,
-    use_table,
+    tables_of,
 )
 from reasoningbank.cli import output
 
@@ -52,21 +42,19 @@ def print_summary(summary: RunSummary, title: str) -> None:
     else:
         wide = arm_table(summary, _WIDE)
         output.print_table(wide.headers, wide.rows)
-    output.show(level_table(summary))
-    output.show(failure_table(summary))
-    output.show(judge_table(summary.arms))
-    output.show(sampled_table(summary.arms))
+    tables = tables_of(summary)
+    for name in ("levels", "failures", "judges", "sampled"):
+        output.show(tables[name])
     _print(line for arm in summary.arms for line in _arm_lines(arm))
     _print(summary.preregistered_lines())
     _print(f"also: {other.sentence()}" for other in summary.others)
     if summary.online:
-        output.show(stream_table(summary.online))
-        output.show(stream_level_table(summary.online))
+        output.show(tables["streams"])
+        output.show(tables["stream levels"])
         _print(f"in the stream: {found.sentence()}" for found in summary.online.comparisons)
-        output.show(stream_judge_table(summary.online))
-    for make in (use_table, bank_table, learning_table):
-        output.show(make(summary.memory))
-    output.show(compiled_table(summary.compiled))
+        output.show(tables["stream judges"])
+    for name in ("use", "banks", "learning", "compiled"):
+        output.show(tables[name])
     _print(f"{one.arm}, rejected: {counts(one.rejected)}" for one in summary.memory if one.rejected)
     for name, trials in summary.replaced.items():
         _print([f"{name}: {trials} trials were run again after they had been judged"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, astuple, dataclass
-from typing import Any, Protocol
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -57,18 +57,6 @@ class Agreement:
         return asdict(self) | {name: getattr(self, name) for name in derived}
 
 
-class Judged(Protocol):
-    """A record of an attempt, with what judges said about it."""
-
-    @property
-    def verdict(self) -> Mapping[str, Any] | None:
-        """The execution judge's verdict."""
-
-    @property
-    def judgements(self) -> Mapping[str, Mapping[str, Any]]:
-        """What other judges said, by judge."""
-
-
 def agreement(pairs: Iterable[tuple[bool, bool]]) -> Agreement:
     """Count how two judges agree: pairs of the reference's and the other judge's verdict."""
     counts = Counter((bool(reference), bool(judged)) for reference, judged in pairs)
@@ -77,11 +65,12 @@ def agreement(pairs: Iterable[tuple[bool, bool]]) -> Agreement:
 
 
 def pairs_with(
-    judge: str, records: Iterable[Judged], *, metric: str = "strict"
+    judge: str, records: Iterable[Any], *, metric: str = "strict"
 ) -> list[tuple[bool, bool]]:
     """Return the verdicts of the execution judge and another one, by the attempts that both judged.
 
-    The judge is a name in `judgements`, or ``rule``, the plain rule, which needs no judgement;
+    Records have a `verdict` and `judgements`. The judge is a name in these, or ``rule``, the plain
+    rule, which needs no judgement;
     `metric` is what counts as success for the execution judge: ``strict`` or ``lenient``.
     """
     pairs = []
@@ -97,7 +86,7 @@ def pairs_with(
     return pairs
 
 
-def agreement_with(judge: str, records: Iterable[Judged], *, metric: str = "strict") -> Agreement:
+def agreement_with(judge: str, records: Iterable[Any], *, metric: str = "strict") -> Agreement:
     """Count how a judge agrees with the execution judge; see `pairs_with`."""
     return agreement(pairs_with(judge, records, metric=metric))
 

@@ -5,40 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal as OneOf
+from typing import Literal
 
 import pyarrow as pa
-from pyoxigraph import (
-    BlankNode,
-    Literal,
-    NamedNode,
-    Quad,
-    QueryBoolean,
-    QueryResultsFormat,
-    RdfFormat,
-    Triple,
-    parse,
-    parse_query_results,
-)
+from pyoxigraph import QueryBoolean, QueryResultsFormat, RdfFormat, parse, parse_query_results
 
 from reasoningbank.errors import UsageError
 from reasoningbank.sparql import BooleanResult, GraphResult, TableResult
+from reasoningbank.sparql.terms import full
 
-AnswerForm = OneOf["table", "graph", "boolean"]
+AnswerForm = Literal["table", "graph", "boolean"]
 
-_RESULTS = {
-    ".srj": QueryResultsFormat.JSON,
-    ".json": QueryResultsFormat.JSON,
-    ".srx": QueryResultsFormat.XML,
-    ".xml": QueryResultsFormat.XML,
-    ".tsv": QueryResultsFormat.TSV,
-}
-_GRAPHS = {
-    ".ttl": RdfFormat.TURTLE,
-    ".nt": RdfFormat.N_TRIPLES,
-    ".rdf": RdfFormat.RDF_XML,
-    ".jsonld": RdfFormat.JSON_LD,
-}
+#: Endings of the files that can be read: of results, then of graphs.
+_KINDS = (".srj", ".json", ".srx", ".xml", ".tsv", ".ttl", ".nt", ".rdf", ".jsonld")
 
 
 @dataclass(frozen=True)
@@ -92,33 +71,26 @@ def answer_of(result: TableResult | GraphResult | BooleanResult) -> Answer:
     return Answer(form, result.table, result.n_rows, truncated=result.truncated)
 
 
-def term_text(term: NamedNode | BlankNode | Literal | Triple) -> str:
-    """Write a term as SPARQL TSV does; pyoxigraph leaves out the brackets of triple terms."""
-    return f"<<( {' '.join(_triple_texts(term))} )>>" if isinstance(term, Triple) else str(term)
-
-
-def _triple_texts(triple: Triple | Quad) -> list[str]:
-    return [term_text(part) for part in (triple.subject, triple.predicate, triple.object)]
-
-
 def read_answer(path: Path) -> Answer:
     """Read a file of SPARQL results (.srj, .srx, .tsv) or a graph (.ttl, .nt, .rdf, .jsonld)."""
     suffix = path.suffix.lower()
-    if suffix not in _RESULTS and suffix not in _GRAPHS:
+    if suffix not in _KINDS:
         what = f"unknown kind of file '{suffix}'"
-        hint = f"use one of {', '.join([*_RESULTS, *_GRAPHS])}"
+        hint = f"use one of {', '.join(_KINDS)}"
         if suffix == ".csv":
             what, hint = "CSV does not tell IRIs from strings", "use .srj, .srx or .tsv"
         raise UsageError(what, where=str(path), hint=hint, code="unknown-file-kind")
     try:
         data = path.read_bytes()
-        if suffix in _GRAPHS:
-            quads = parse(data, _GRAPHS[suffix], without_named_graphs=True)
-            return Answer.of_triples(_triple_texts(quad) for quad in quads)
-        found = parse_query_results(data, _RESULTS[suffix])
+        kind = QueryResultsFormat.from_extension(suffix[1:])
+        if kind is None:
+            graph = RdfFormat.from_extension(suffix[1:])
+            quads = parse(data, graph, without_named_graphs=True)
+            return Answer.of_triples([full(term) for term in quad.triple] for quad in quads)
+        found = parse_query_results(data, kind)
         if isinstance(found, QueryBoolean):
             return Answer.of_boolean(bool(found))
-        rows = [[None if term is None else term_text(term) for term in row] for row in found]
+        rows = [[None if term is None else full(term) for term in row] for row in found]
         return Answer.of_rows([v.value for v in found.variables], rows)
     except (OSError, SyntaxError, ValueError) as error:
         what = error.strerror if isinstance(error, OSError) and error.strerror else str(error)

@@ -2,6 +2,11 @@
 
 Results are held as the text that SPARQL TSV writes for each term; most cells differ by that text
 alone and are never parsed. Value spaces: XML Schema Part 2, Datatypes.
+
+Blank nodes are compared by position and not by label. The signature of a blank node is its
+position: in which columns, beside which cells and other blank nodes, followed outward until nothing
+changes (color refinement) or for a hundred steps. Two graphs can agree in every signature and still
+differ, so graphs are compared exactly where affordable.
 """
 
 from __future__ import annotations
@@ -11,20 +16,29 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from pyoxigraph import BlankNode, Literal, NamedNode, RdfFormat, Triple, parse
+from pyoxigraph import (
+    BlankNode,
+    CanonicalizationAlgorithm,
+    Dataset,
+    NamedNode,
+    Quad,
+    RdfFormat,
+    Triple,
+    parse,
+)
 
 from reasoningbank.judge.answer import Answer
+from reasoningbank.sparql.terms import INTEGERS, XSD, Term
 
 Ints = npt.NDArray[np.int64]
 
-XSD = "http://www.w3.org/2001/XMLSchema#"
 #: The value of an unbound cell. No other cell has it, the empty string included.
 UNBOUND = ""
 #: Two numbers are the same when they differ by no more than this share of the larger one.
@@ -41,25 +55,22 @@ class Blank(NamedTuple):
 #: Integers compare exactly, floats within a tolerance, blank nodes by their position.
 Value = str | int | float | Blank
 
-_INTEGERS = frozenset(
-    (
-        "integer", "long", "int", "short", "byte",
-        "nonNegativeInteger", "positiveInteger", "nonPositiveInteger", "negativeInteger",
-        "unsignedLong", "unsignedInt", "unsignedShort", "unsignedByte",
-    )
-)  # fmt: skip
 _CALENDAR = frozenset(("date", "time", "gYear", "gYearMonth", "gMonth", "gMonthDay", "gDay"))
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 _DECIMAL = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)")
 _DOUBLE = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _DATE_TIME = re.compile(
-    r"(-?[0-9]{4,})-([0-9]{2})-([0-9]{2})T([0-9]{2}):([0-9]{2}):([0-9]{2})(?:\.([0-9]+))?"
+    r"(-?[0-9]{4,}-[0-9]{2}-[0-9]{2})T([0-9]{2}:[0-9]{2}:[0-9]{2})(?:\.([0-9]+))?"
     r"(Z|[+-][0-9]{2}:[0-9]{2})?"
 )
 # Python refuses to read longer integers from text.
 _MAX_DIGITS = 4000
 # Beyond this an integer has no float, so no decimal can be compared with it.
 _FLOAT_RANGE = 10**300
+# Canonical labels take minutes for graphs with more indistinguishable blank nodes.
+_MAX_ALIKE = 200
+# Refinement steps; only long chains of similar nodes need that many.
+_MAX_STEPS = 100
 
 
 def canonical(text: str | None) -> Value:
@@ -96,7 +107,7 @@ def canonical(text: str | None) -> Value:
     return _of_term(quads[0].object) if len(quads) == 1 else f"?{text}"
 
 
-def _of_term(term: NamedNode | BlankNode | Literal | Triple) -> Value:
+def _of_term(term: Term) -> Value:
     if isinstance(term, NamedNode):
         return f"<{term.value}>"
     if isinstance(term, BlankNode):
@@ -124,7 +135,7 @@ def _typed(lexical: str, datatype: str) -> Value:
 
 
 def _by_value(lexical: str, name: str) -> Value | None:
-    if name in _INTEGERS:
+    if XSD + name in INTEGERS:
         fits = _INTEGER.fullmatch(lexical) and len(lexical) <= _MAX_DIGITS
         return int(lexical) if fits else None
     if name in ("double", "float") and lexical in ("INF", "+INF", "-INF", "NaN"):
@@ -149,24 +160,20 @@ def _instant(lexical: str) -> str | None:
     parts = _DATE_TIME.fullmatch(lexical)
     if parts is None:
         return None
-    year, month, day, hour, minute, second, fraction, zone = parts.groups()
+    day, clock, fraction, zone = parts.groups()
     try:
         # 24:00:00 is the first instant of the next day.
-        at = datetime(int(year), int(month), int(day)) + timedelta(
-            hours=int(hour), minutes=int(minute), seconds=int(second)
-        )
-        if zone and zone != "Z":
-            offset = timedelta(hours=int(zone[1:3]), minutes=int(zone[4:6]))
-            at = at - offset if zone[0] == "+" else at + offset
+        late = clock == "24:00:00"
+        at = datetime.fromisoformat(f"{day}T{'00:00:00' if late else clock}{zone or ''}")
+        at += timedelta(days=late)
+        at = at.astimezone(UTC) if zone else at
     except (ValueError, OverflowError):
         return None
     digits = (fraction or "").rstrip("0")
-    return f"#{at.isoformat()}.{digits}{'Z' if zone else ''}"
+    return f"#{at.replace(tzinfo=None).isoformat()}.{digits}{'Z' if zone else ''}"
 
 
-def number_classes(
-    integers: Iterable[int], others: Iterable[float], tolerance: float = TOLERANCE
-) -> dict[int | float, str]:
+def number_classes(integers: Iterable[int], others: Iterable[float]) -> dict[int | float, str]:
     """Name the class of each number; numbers of one class count as the same."""
     anchors = sorted(set(integers))
     names: dict[int | float, str] = {anchor: f"#{anchor}" for anchor in anchors}
@@ -176,31 +183,31 @@ def number_classes(
         at = bisect_left(near, value)
         around = near[max(0, at - 1) : at + 1]
         anchor = min(around, key=lambda one: abs(one - value), default=None)
-        if anchor is not None and _close(float(anchor), value, tolerance):
+        if anchor is not None and _close(float(anchor), value):
             names[value] = names[anchor]
         else:
             rest.append(value)
-    for index, group in enumerate(_groups(np.array(rest, dtype=np.float64), tolerance)):
+    for index, group in enumerate(_groups(np.array(rest, dtype=np.float64))):
         names.update(dict.fromkeys(group, f"#~{index}"))
     return names
 
 
-def _close(a: float, b: float, tolerance: float) -> bool:
-    return abs(a - b) <= tolerance * max(abs(a), abs(b))
+def _close(a: float, b: float) -> bool:
+    return abs(a - b) <= TOLERANCE * max(abs(a), abs(b))
 
 
-def _groups(values: npt.NDArray[np.float64], tolerance: float) -> Iterable[list[float]]:
+def _groups(values: npt.NDArray[np.float64]) -> Iterable[list[float]]:
     """Cut sorted distinct numbers into runs no wider than the tolerance, widest gap first."""
     if not len(values):
         return
     with np.errstate(over="ignore"):
         gaps = np.diff(values)
         widths = np.maximum(np.abs(values[:-1]), np.abs(values[1:]))
-        starts = [0, *(np.flatnonzero(gaps > tolerance * widths) + 1).tolist(), len(values)]
+        starts = [0, *(np.flatnonzero(gaps > TOLERANCE * widths) + 1).tolist(), len(values)]
     pending = list(pairwise(starts))
     while pending:
         start, stop = pending.pop()
-        if _close(values[start], values[stop - 1], tolerance):
+        if _close(values[start], values[stop - 1]):
             yield values[start:stop].tolist()
         else:
             cut = start + 1 + int(np.argmax(gaps[start : stop - 1]))
@@ -304,3 +311,116 @@ def _texts(column: pa.ChunkedArray) -> tuple[list[str | None], Ints]:
         encoded = encoded.combine_chunks()
     indices = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
     return encoded.dictionary.to_pylist(), indices
+
+
+def local_classes(gold: Encoded, predicted: Encoded) -> tuple[Ints, Ints]:
+    """Return the class of each gold row and each predicted row; equal rows share a class."""
+    values, blanks, _ = _stacked(gold, predicted)
+    ids = np.zeros(gold.n_rows + predicted.n_rows, dtype=np.int64)
+    for at, value in enumerate(values):
+        ids = pair_ids(ids, value)
+        # The first column of the row with this blank node.
+        first = np.full(len(ids), at, dtype=np.int64)
+        for earlier in range(at - 1, -1, -1):
+            first[(blanks[earlier] == blanks[at]) & (blanks[at] >= 0)] = earlier
+        ids = pair_ids(ids, first)
+    return ids[: gold.n_rows], ids[gold.n_rows :]
+
+
+def signature_classes(gold: Encoded, predicted: Encoded) -> tuple[Ints, Ints]:
+    """Return row classes as `local_classes` does, blank nodes by signature in the whole result."""
+    values, blanks, colors = _stacked(gold, predicted)
+    rows, _ = _refined(values, blanks, colors)
+    return rows[: gold.n_rows], rows[gold.n_rows :]
+
+
+def isomorphic(gold: Encoded, predicted: Encoded) -> bool:
+    """Whether two sets of triples are the same graph up to the labels of blank nodes."""
+    if gold.n_rows != predicted.n_rows:
+        return False
+    values, blanks, colors = _stacked(gold, predicted)
+    rows, colors = _refined(values, blanks, colors)
+    ours, theirs = rows[: gold.n_rows], rows[gold.n_rows :]
+    if not np.array_equal(np.sort(ours), np.sort(theirs)):
+        return False
+    split = int(max((c[: gold.n_rows].max(initial=-1) for c in blanks), default=-1)) + 1
+    _, counts = np.unique(colors[:split], return_counts=True)
+    alike = int(counts[counts > 1].sum())
+    if alike == 0 or alike > _MAX_ALIKE:
+        return True
+    graphs = []
+    for part in (slice(None, gold.n_rows), slice(gold.n_rows, None)):
+        graph = Dataset(_quads([v[part] for v in values], [b[part] for b in blanks], colors))
+        graph.canonicalize(CanonicalizationAlgorithm.UNSTABLE)
+        graphs.append(graph)
+    return graphs[0] == graphs[1]
+
+
+def _stacked(gold: Encoded, predicted: Encoded) -> tuple[list[Ints], list[Ints], Ints]:
+    """Concatenate the results, renumber blank nodes, and color them by shape."""
+    values = [np.concatenate(pair) for pair in zip(gold.values, predicted.values, strict=True)]
+    ours = 1 + max((int(column.max(initial=-1)) for column in gold.blanks), default=-1)
+    blanks = [
+        np.concatenate([g, np.where(p >= 0, p + ours, p)])
+        for g, p in zip(gold.blanks, predicted.blanks, strict=True)
+    ]
+    total = 1 + max((int(column.max(initial=-1)) for column in blanks), default=-1)
+    colors = np.zeros(total, dtype=np.int64)
+    for value, blank in zip(values, blanks, strict=True):
+        colors[blank[blank >= 0]] = value[blank >= 0]
+    return values, blanks, colors
+
+
+def _refined(values: list[Ints], blanks: list[Ints], colors: Ints) -> tuple[Ints, Ints]:
+    """Refine the colors until they are stable; return row classes and colors."""
+    known = 0
+    for _ in range(_MAX_STEPS):
+        found = len(np.unique(colors))
+        if found == known:
+            break
+        known = found
+        colors = _recolor(_classes(values, blanks, colors), blanks, colors)
+    return _classes(values, blanks, colors), colors
+
+
+def _classes(values: list[Ints], blanks: list[Ints], colors: Ints) -> Ints:
+    """Number the rows by their cells, blank nodes by color."""
+    rows = np.zeros(len(values[0]) if values else 0, dtype=np.int64)
+    for value, blank in zip(values, blanks, strict=True):
+        cells = np.where(blank >= 0, colors[blank] if len(colors) else value, value)
+        rows = pair_ids(pair_ids(rows, (blank >= 0).astype(np.int64)), cells)
+    return rows
+
+
+def _recolor(rows: Ints, blanks: list[Ints], colors: Ints) -> Ints:
+    """Color each blank node by its color and the multiset of (column, row class) around it."""
+    nodes = np.concatenate([blank[blank >= 0] for blank in blanks])
+    places = np.concatenate(
+        [rows[blank >= 0] * len(blanks) + column for column, blank in enumerate(blanks)]
+    )
+    order = np.lexsort((places, nodes))
+    nodes, places = nodes[order], places[order]
+    bounds = np.searchsorted(nodes, np.arange(len(colors) + 1))
+    seen: dict[tuple[int, bytes], int] = {}
+    return np.array(
+        [
+            seen.setdefault((int(colors[node]), places[start:stop].tobytes()), len(seen))
+            for node, (start, stop) in enumerate(pairwise(bounds))
+        ],
+        dtype=np.int64,
+    )
+
+
+def _quads(values: list[Ints], blanks: list[Ints], colors: Ints) -> list[Quad]:
+    def term(at: int, row: int) -> NamedNode | BlankNode:
+        node = int(blanks[at][row])
+        return BlankNode(f"b{node}") if node >= 0 else NamedNode(f"v:{values[at][row]}")
+
+    quads = [
+        Quad(term(0, row), NamedNode(f"p:{values[1][row]}"), term(2, row))
+        for row in range(len(values[0]))
+    ]
+    colored = NamedNode("c:color")
+    nodes = {int(n) for blank in blanks for n in blank[blank >= 0]}
+    quads += [Quad(BlankNode(f"b{n}"), colored, NamedNode(f"c:{colors[n]}")) for n in nodes]
+    return quads

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import urllib.request
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
@@ -32,6 +33,7 @@ SELECT ?document ?p ?s ?o WHERE {{
 }}"""
 
 
+@dataclass(frozen=True)
 class DocumentChanges:
     """Runs updates on a fresh copy of a pack's data and documents, each in a process of its own.
 
@@ -39,9 +41,8 @@ class DocumentChanges:
     update's WHERE reads the `data` as the default graph.
     """
 
-    def __init__(self, data: Sequence[Path], space: DocumentSpace) -> None:
-        self._data = tuple(data)
-        self._space = space
+    data: Sequence[Path]
+    space: DocumentSpace
 
     @classmethod
     def of(cls, pack: Pack) -> DocumentChanges | None:
@@ -55,8 +56,8 @@ class DocumentChanges:
         removed.
         """
         update = _checked(update)
-        initial = [] if self._space.initial is None else [self._space.initial]
-        files = [*self._data, *initial]
+        initial = [] if self.space.initial is None else [self.space.initial]
+        files = [*self.data, *initial]
         # The engine ends a long update by itself, a little later than it should.
         limit_s = timeout_s + 5
         with (
@@ -73,7 +74,7 @@ class DocumentChanges:
 
     def _statements(self, client: SPARQLClient, timeout_s: float) -> set[tuple[str, ...]]:
         """Return what the documents hold: document, predicate, subject, object."""
-        query = _DOCUMENTS.format(base=Literal(self._space.base))
+        query = _DOCUMENTS.format(base=Literal(self.space.base))
         result = client.query(query, timeout_s=timeout_s, max_rows=_MOST_TRIPLES)
         assert isinstance(result, TableResult)
         if result.truncated:

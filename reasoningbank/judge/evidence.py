@@ -18,8 +18,7 @@ import pyarrow.compute as pc
 from pydantic_core import to_jsonable_python
 
 from reasoningbank.judge.answer import Answer
-from reasoningbank.judge.blanks import local_classes
-from reasoningbank.judge.cells import Encoded, Ints
+from reasoningbank.judge.cells import Encoded, Ints, local_classes
 from reasoningbank.judge.compare import Contrast, blocks_of, contrast, shared_counts
 from reasoningbank.judge.gold import Gold
 from reasoningbank.sparql.terms import cut
@@ -152,9 +151,7 @@ class _Side:
         """Return at most `most` of the positions: the first as they came, or when sorted."""
         if ordered:
             return positions[:most]
-        places = _first_rows(self._answer.table, self._places[positions], most)
-        # The counted rows are in the order of the answer.
-        return np.searchsorted(self._places, places).astype(np.int64)
+        return positions[_first_rows(self._answer.table, self._places[positions], most)]
 
     def sample(self, positions: Ints, n: int, ordered: bool) -> AnswerSample:
         """Return a few of the rows at these positions."""
@@ -167,9 +164,9 @@ class _Side:
 
 
 def _first_rows(table: pa.Table, positions: Ints, most: int) -> Ints:
-    """Return the first `most` of some rows, sorted by the text of their terms."""
+    """Return which of some rows come first, sorted by the text of their terms."""
     if not table.num_columns:
-        return positions[:most]
+        return np.arange(min(most, len(positions)), dtype=np.int64)
     rows = table.take(pa.array(positions))
     # The labels of blank nodes mean nothing.
     keys = [pc.if_else(pc.starts_with(c, "_:"), "_:", c) for c in rows.columns]
@@ -179,7 +176,7 @@ def _first_rows(table: pa.Table, positions: Ints, most: int) -> Ints:
         k=min(most, len(positions)),
         sort_keys=[(name, "ascending") for name in names],
     )
-    first: Ints = positions[chosen.to_numpy().astype(np.int64)]
+    first: Ints = chosen.to_numpy().astype(np.int64)
     return first
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import KW_ONLY, dataclass, fields, replace
 from typing import Literal
 
 from reasoningbank.corpus import Task
@@ -52,38 +52,26 @@ class Judgement:
     seconds: float
 
 
+@dataclass(frozen=True, eq=False)
 class ExecutionJudge:
     """Judges submitted queries by their results.
 
     Queries run without the caps that agents see: only these limits and the client's byte cap hold.
-
-    Args:
-        client: Speaks to the endpoint of the tasks.
-        golds: Keeps the gold results.
-        timeout_s: Seconds a query may take. Golds get no more, so that a gold that an oracle
-            could not submit is a defect of its task.
-        max_rows: Most rows that are read of a result.
-        documents: Runs the updates of tasks that write; None if no task does.
     """
 
-    def __init__(
-        self,
-        client: SPARQLClient,
-        golds: GoldStore,
-        *,
-        timeout_s: float = 60.0,
-        max_rows: int = 5_000_000,
-        documents: DocumentChanges | None = None,
-    ) -> None:
-        self.client = client
-        self._golds = golds
-        self._timeout_s = timeout_s
-        self._max_rows = max_rows
-        self._documents = documents
+    client: SPARQLClient  #: Speaks to the endpoint of the tasks
+    golds: GoldStore  #: Keeps the gold results
+    _: KW_ONLY
+    #: Seconds a query may take. Golds get no more, so that a gold that an oracle could not submit
+    #: is a defect of its task.
+    timeout_s: float = 60.0
+    max_rows: int = 5_000_000  #: Most rows that are read of a result
+    #: Runs the updates of tasks that write; None if no task does
+    documents: DocumentChanges | None = None
 
     def gold(self, task: Task) -> Gold:
         """Return the frozen gold of a task, computing it if need be; raises as `GoldStore.gold`."""
-        return self._golds.gold(task, self._runner(task))
+        return self.golds.gold(task, self._runner(task))
 
     def judge(self, task: Task, query: str | None) -> Verdict:
         """Judge the query submitted for a task; one that fails or takes too long scores 0.
@@ -111,7 +99,7 @@ class ExecutionJudge:
             QueryError: If the query fails or takes too long.
             EndpointError: If the endpoint fails.
         """
-        changes = self._documents is not None and is_update(query)
+        changes = self.documents is not None and is_update(query)
         return self._change(query) if changes else self._run(query)
 
     def _examine(self, task: Task, query: str | None) -> tuple[Verdict, Evidence]:
@@ -131,7 +119,7 @@ class ExecutionJudge:
             answer = self._runner(task)(query)
         except QueryError as error:
             # The engine's own limit can be shorter than the judge's; its error says so.
-            overran = time.monotonic() - began >= self._timeout_s
+            overran = time.monotonic() - began >= self.timeout_s
             late = overran or isinstance(error, QueryTimeoutError)
             code = "timed-out" if late else "query-error"
             facts = {**error.fields, "error": error.code}
@@ -147,18 +135,16 @@ class ExecutionJudge:
         return self._change if task.form == "UPDATE" else self._run
 
     def _change(self, update: str) -> Answer:
-        if self._documents is None:
+        if self.documents is None:
             raise QueryError(
                 "the pack has no documents that an update can change",
                 hint="add [documents] to its pack.toml",
                 code="no-documents",
             )
-        return self._documents.answer(update, timeout_s=self._timeout_s)
+        return self.documents.answer(update, timeout_s=self.timeout_s)
 
     def _run(self, query: str) -> Answer:
-        return answer_of(
-            self.client.query(query, timeout_s=self._timeout_s, max_rows=self._max_rows)
-        )
+        return answer_of(self.client.query(query, timeout_s=self.timeout_s, max_rows=self.max_rows))
 
 
 def _verdict(found: Comparison, gold: Gold, answer: Answer) -> Verdict:

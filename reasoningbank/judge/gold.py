@@ -12,7 +12,6 @@ import json
 import logging
 import re
 import threading
-from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from itertools import islice, pairwise
@@ -65,8 +64,7 @@ class GoldStore:
         self._folder = folder
         self._store_hash = store_hash
         self._defects: dict[Path, Gold] = {}
-        self._locks: defaultdict[Path, threading.Lock] = defaultdict(threading.Lock)
-        self._guard = threading.Lock()
+        self._locks: dict[Path, threading.Lock] = {}
 
     def gold(self, task: Task, run: Callable[[str], Answer]) -> Gold:
         """Return the gold of a task, computed by `run` the first time.
@@ -76,21 +74,17 @@ class GoldStore:
         trial.
         """
         path = self.path(task)
-        with self._guard:
-            lock = self._locks[path]
-        with lock:
+        with self._locks.setdefault(path, threading.Lock()):
             known = self._defects.get(path) or _load(path)
             if known is None:
                 known = _compute(task.expected_sparql, run)
                 if known.timed_out:
                     # The machine may have been slow, not the gold.
                     known = _compute(task.expected_sparql, run)
-                if known.timed_out:
-                    pass
-                elif known.defect is not None:
-                    self._defects[path] = known
-                else:
+                if known.defect is None and not known.timed_out:
                     _save(known, path)
+                elif not known.timed_out:
+                    self._defects[path] = known
         empty = known.answer.is_empty or known.window.size(known.answer.n_rows) == 0
         if empty and known.defect is None:
             return replace(known, defect=Finding("gold-empty", "the gold returns nothing"))

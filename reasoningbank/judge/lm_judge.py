@@ -10,14 +10,15 @@ prefix, and a small model follows the cases rather than the instructions.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import re
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import dspy
 from dspy.utils.exceptions import AdapterParseError
@@ -74,17 +75,13 @@ class LMVerdict:
         return {**asdict(self), "checked": list(self.checked), "usage": usage}
 
 
+@dataclass(frozen=True, eq=False)
 class LMJudge:
-    """Judges attempts by asking a language model; one call each.
+    """Judges attempts by asking a language model; one call each."""
 
-    Args:
-        lm: The model, made for the role ``judge`` so that a local server caches its prompt
-            separately from the solver's. Its temperature should be 0.
-    """
-
-    def __init__(self, lm: dspy.BaseLM) -> None:
-        self._lm = lm
-        self._prompt = prompt_hash()
+    #: The model, made for the role ``judge`` so that a local server caches its prompt separately
+    #: from the solver's. Its temperature should be 0.
+    lm: dspy.BaseLM
 
     def judge(self, case: Case) -> LMVerdict:
         """Judge an attempt.
@@ -94,19 +91,20 @@ class LMJudge:
             SetupError: If its key or settings are wrong.
         """
         if case.result is None:
-            return LMVerdict(False, 1.0, case.failure, ("the query runs",), "not_asked")
+            return _not_asked(case)
         began = time.monotonic()
         counter = UsageCounter(role="judge")
-        status: LMVerdictStatus
         try:
-            said = reply_of(self._lm, JudgeAttempt, DEMONSTRATIONS, inputs_of(case), counter)
-            reply = read_reply(said)
-            status = "unparsed" if reply.success is None else "judged"
+            inputs = inputs_of(case)
+            said = read_reply(reply_of(self.lm, JudgeAttempt, DEMONSTRATIONS, inputs, counter))
         except BudgetError as error:
-            status, reply = "too_long", JudgeReply(None, 0.0, str(error), ())
-        return LMVerdict(
-            *reply, status, round(time.monotonic() - began, 3), counter.usage, self._prompt
-        )
+            said = LMVerdict(None, 0.0, str(error), status="too_long")
+        seconds = round(time.monotonic() - began, 3)
+        return replace(said, seconds=seconds, usage=counter.usage, prompt=prompt_hash())
+
+
+def _not_asked(case: Case) -> LMVerdict:
+    return LMVerdict(False, 1.0, case.failure, ("the query runs",), "not_asked")
 
 
 class OwnJudge:
@@ -126,7 +124,7 @@ class OwnJudge:
     def judge(self, case: Case) -> LMVerdict:
         """Judge an attempt; one whose query does not run is a failure without asking."""
         if case.result is None:
-            return LMVerdict(False, 1.0, case.failure, ("the query runs",), "not_asked")
+            return _not_asked(case)
         began = time.monotonic()
         said = self._function(case)
         if not isinstance(said, bool | float):
@@ -189,15 +187,6 @@ DEMONSTRATIONS = tuple(
 )
 
 
-class JudgeReply(NamedTuple):
-    """A judge's parsed reply; None for success if it says neither yes nor no."""
-
-    success: bool | None
-    confidence: float
-    reason: str
-    checked: tuple[str, ...]
-
-
 def inputs_of(case: Case) -> dict[str, str]:
     """Return the inputs of `JudgeAttempt` for a case, each of bounded length."""
     lines = []
@@ -222,14 +211,15 @@ def inputs_of(case: Case) -> dict[str, str]:
     return {name: _MARKER.sub("[ [ ##", text) for name, text in inputs.items()}
 
 
-def read_reply(fields: Mapping[str, Any]) -> JudgeReply:
+def read_reply(fields: Mapping[str, Any]) -> LMVerdict:
     """Read the fields of a judge's reply."""
     said = {name: str(fields.get(name) or "") for name in JudgeAttempt.output_fields}
     verdict = _YES_OR_NO.match(said["success"])
     if verdict is None:
-        return JudgeReply(None, 0.0, "the reply says neither yes nor no", ())
+        reason = "the reply says neither yes nor no"
+        return LMVerdict(None, 0.0, reason, status="unparsed")
     parts = (" ".join(p.split()).strip(" -*") for p in re.split(r"[;\n]+", said["checked"]))
-    return JudgeReply(
+    return LMVerdict(
         success=verdict[1].lower() in ("yes", "true", "right", "correct"),
         confidence=_confidence(said["confidence"]),
         reason=" ".join(said["reason"].split()),
@@ -247,6 +237,7 @@ def _confidence(said: str) -> float:
     return min(1.0, number / of)
 
 
+@functools.cache
 def prompt_hash() -> str:
     """Return a hash of the part that all prompts share, 16 hexadecimal digits."""
     empty = dict.fromkeys(JudgeAttempt.input_fields, "")

@@ -46,7 +46,7 @@ _INTEGER_NAMES = """
 integer long int short byte nonNegativeInteger positiveInteger nonPositiveInteger negativeInteger
 unsignedLong unsignedInt unsignedShort unsignedByte
 """
-_INTEGERS = frozenset(XSD + name for name in _INTEGER_NAMES.split())
+INTEGERS = frozenset(XSD + name for name in _INTEGER_NAMES.split())
 _REALS = frozenset(XSD + name for name in ("decimal", "double", "float"))
 _INTEGER = re.compile(r"[+-]?\d{1,300}")
 #: By datatype: the texts that a query may write without quotation marks.
@@ -215,7 +215,7 @@ def _plain(term: Literal) -> int | float | bool | None:
     text, datatype = term.value, term.datatype.value
     if datatype == XSD + "boolean" and text in ("true", "false", "0", "1"):
         return text in ("true", "1")
-    if datatype in _INTEGERS and _INTEGER.fullmatch(text):
+    if datatype in INTEGERS and _INTEGER.fullmatch(text):
         return int(text)
     if datatype in _REALS and "_" not in text:
         with suppress(ValueError):

@@ -9,9 +9,8 @@ import logging
 import secrets
 import socket
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -23,9 +22,10 @@ from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import FileResponse, HTMLResponse, JSONResponse, Response
-from starlette.routing import Route
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
 
-from reasoningbank.analysis.report.views import environment, scale
+from reasoningbank.analysis.report import environment, scale
 from reasoningbank.corpus import known_packs
 from reasoningbank.errors import ReasoningBankError, SetupError, UsageError
 from reasoningbank.experiment.feedback import learn_feedback, read_feedback
@@ -46,31 +46,24 @@ LOOK_S = 1.0
 GRACE_S = 2
 #: Items that a search finds, and changes that are shown.
 MOST_FOUND, MOST_CHANGES = 10, 20
+#: Packages with templates, styles and scripts; those of the report are shared.
+_PAGES = ("reasoningbank.web", "reasoningbank.analysis.report")
 #: Errors that mean that an address is wrong.
 _MISSING = ("no-run", "no-memory", "no-page", "unknown-item", "model_not_found")
 
 Work = Callable[[Emit, threading.Event], None]
-Handler = Callable[[Request], Awaitable[Response]]
 Events = AsyncIterator[tuple[str, Mapping[str, Any]]]
 
 
 @dataclass(frozen=True)
 class PageSettings:
-    """What the page offers.
+    """What the page offers."""
 
-    Attributes:
-        default: What answers unless the reader chooses otherwise.
-        runs: Folders of runs.
-        banks: Bank files.
-        feedback: The folder of verdicts.
-        token: What readers must know; empty on loopback.
-    """
-
-    default: Asked = field(default_factory=Asked)
-    runs: tuple[Path, ...] = ()
-    banks: tuple[Path, ...] = ()
-    feedback: Path = Path("feedback")
-    token: str = ""
+    default: Asked = field(default_factory=Asked)  #: What answers unless the reader chooses
+    runs: tuple[Path, ...] = ()  #: Folders of runs
+    banks: tuple[Path, ...] = ()  #: Bank files
+    feedback: Path = Path("feedback")  #: The folder of verdicts
+    token: str = ""  #: What readers must know; empty on loopback
 
 
 class _Rating(BaseModel):
@@ -95,30 +88,28 @@ def make_app(settings: PageSettings) -> Guard:
         yield
         await run_in_threadpool(site.close)
 
-    def route(path: str, handler: Handler, method: str = "GET") -> Route:
-        return Route(path, site.safely(handler), methods=[method])
-
     routes = [
-        route("/", site.ask_page),
-        route("/runs", site.runs_page),
-        route("/compare", site.compare_page),
-        route("/runs/{name}", site.report),
-        route("/runs/{name}/live", site.live_page),
-        route("/memory", site.memory_page),
-        route("/memory/{name}", site.bank_page),
-        route("/memory/{name}/{item}", site.item_page),
-        route("/static/{name}", site.static),
-        route("/api/examples", site.examples),
-        route("/api/runs/{name}", site.live),
-        route("/api/ask", site.ask, "POST"),
-        route("/api/query", site.query, "POST"),
-        route("/api/feedback", site.rate, "POST"),
-        route("/api/memory/{name}", site.change_bank, "POST"),
-        route("/v1/models", site.models),
-        route("/v1/chat/completions", site.complete, "POST"),
-        route("/{path:path}", site.missing),
+        Route("/", site.ask_page),
+        Route("/runs", site.runs_page),
+        Route("/compare", site.compare_page),
+        Route("/runs/{name}", site.report),
+        Route("/runs/{name}/live", site.live_page),
+        Route("/memory", site.memory_page),
+        Route("/memory/{name}", site.bank_page),
+        Route("/memory/{name}/{item}", site.item_page),
+        Mount("/static", StaticFiles(packages=[(package, "page") for package in _PAGES])),
+        Route("/api/examples", site.examples),
+        Route("/api/runs/{name}", site.live),
+        Route("/api/ask", site.ask, methods=["POST"]),
+        Route("/api/query", site.query, methods=["POST"]),
+        Route("/api/feedback", site.rate, methods=["POST"]),
+        Route("/api/memory/{name}", site.change_bank, methods=["POST"]),
+        Route("/v1/models", site.models),
+        Route("/v1/chat/completions", site.complete, methods=["POST"]),
     ]
-    return Guard(Starlette(routes=routes, lifespan=lifespan), settings.token)
+    handlers = {404: site.missing, ReasoningBankError: site.failed, Exception: site.failed}
+    app = Starlette(routes=routes, lifespan=lifespan, exception_handlers=handlers)
+    return Guard(app, settings.token)
 
 
 class Site:
@@ -131,54 +122,35 @@ class Site:
         self._answers = Answers(settings.feedback, self._runs.bank, agents)
         # Parts, filters and escaping are those of the static report.
         self._templates = environment()
-        pages = ("reasoningbank.web", "reasoningbank.analysis.report")
-        self._templates.loader = ChoiceLoader([PackageLoader(one, "page") for one in pages])
+        self._templates.loader = ChoiceLoader([PackageLoader(one, "page") for one in _PAGES])
         self._templates.filters["place"] = trial_place
         self._templates.globals["version"] = __version__
-        report = files("reasoningbank.analysis.report").joinpath("page")
-        own = files("reasoningbank.web").joinpath("page")
-        shared = ("page.css", "early.js", "dom.js", "highlight.js")
-        self._static = {name: report.joinpath(name).read_bytes() for name in shared}
-        self._static |= {n: own.joinpath(n).read_bytes() for n in ("serve.css", "serve.js")}
 
     def close(self) -> None:
         """Close what answers, and remove the reports."""
         self._answers.close()
         self._runs.close()
 
-    def safely(self, handler: Handler) -> Handler:
-        """Return a handler that answers every error with one line."""
+    def failed(self, request: Request, error: Exception) -> Response:
+        """Answer an error with one line."""
+        finding, status = _finding(error), _status(error)
+        path = request.url.path
+        if path.startswith("/v1/"):
+            return JSONResponse({"error": chat.error_body(finding)}, status)
+        if path.startswith("/api/"):
+            return JSONResponse({"error": finding}, status)
+        return self._page("message.html", status, line=finding["text"])
 
-        async def answer(request: Request) -> Response:
-            try:
-                return await handler(request)
-            except Exception as error:
-                finding, status = _finding(error), _status(error)
-            path = request.url.path
-            if path.startswith("/v1/"):
-                return JSONResponse({"error": chat.error_body(finding)}, status)
-            if path.startswith("/api/"):
-                return JSONResponse({"error": finding}, status)
-            return self._page("message.html", status, line=finding["text"])
-
-        return answer
+    def missing(self, request: Request, _: Exception) -> Response:
+        """Refuse any other address."""
+        where = request.url.path
+        error = UsageError("there is no such page", where=where, code="no-page")
+        return self.failed(request, error)
 
     def _page(self, template: str, status: int = 200, **values: Any) -> HTMLResponse:
         return HTMLResponse(self._templates.get_template(template).render(**values), status)
 
-    async def missing(self, request: Request) -> Response:
-        """Refuse any other address."""
-        raise UsageError("there is no such page", where=request.url.path, code="no-page")
-
-    async def static(self, request: Request) -> Response:
-        """Send a style or script."""
-        name = request.path_params["name"]
-        if name not in self._static:
-            await self.missing(request)
-        kind = "text/css" if name.endswith(".css") else "text/javascript"
-        return Response(self._static[name], media_type=kind)
-
-    async def ask_page(self, request: Request) -> Response:
+    def ask_page(self, request: Request) -> Response:
         """Show the form that asks."""
         default = self._settings.default
         return self._page(
@@ -187,14 +159,14 @@ class Site:
             packs=list(dict.fromkeys((default.pack, *known_packs()))),
             agents=agents_of(default),
             models=list(dict.fromkeys((default.lm, *CATALOGUE))),
-            memories=list(await run_in_threadpool(self._runs.banks)),
+            memories=list(self._runs.banks()),
             question=request.query_params.get("q", "")[:2_000],
         )
 
-    async def examples(self, request: Request) -> Response:
+    def examples(self, request: Request) -> Response:
         """Return questions of a pack."""
         pack = request.query_params.get("pack", "")
-        return _json(await run_in_threadpool(example_questions, pack) if pack else [])
+        return _json(example_questions(pack) if pack else [])
 
     async def ask(self, request: Request) -> Response:
         """Stream the steps of an answer, and the answer."""
@@ -211,7 +183,7 @@ class Site:
         path = await run_in_threadpool(self._answers.rate, rating.id, rating.good)
         return JSONResponse({"said": f"kept in {path}"})
 
-    async def models(self, _: Request) -> Response:
+    def models(self, _: Request) -> Response:
         """List what chat clients may name as a model."""
         names = chat.model_names(self._settings.default)
         found = [{"id": n, "object": "model", "created": 0, "owned_by": "local"} for n in names]
@@ -232,37 +204,32 @@ class Site:
     def _asking(self, asked: Asked) -> Events:
         return streamed(lambda emit, stop: emit("answer", self._answers.ask(asked, emit, stop)))
 
-    async def runs_page(self, _: Request) -> Response:
+    def runs_page(self, _: Request) -> Response:
         """List the runs."""
-        found = await run_in_threadpool(self._runs.listed)
-        return self._page("runs.html", runs=found, folders=self._settings.runs)
+        return self._page("runs.html", runs=self._runs.listed(), folders=self._settings.runs)
 
-    async def report(self, request: Request) -> Response:
+    def report(self, request: Request) -> Response:
         """Send the static report of a run."""
-        path = await run_in_threadpool(self._runs.report, request.path_params["name"])
+        path = self._runs.report(request.path_params["name"])
         # The page's own policy, in its head, allows its scripts by their hashes.
         policy = {"content-security-policy": "frame-ancestors 'none'"}
         return FileResponse(path, media_type="text/html", headers=policy)
 
-    async def compare_page(self, request: Request) -> Response:
+    def compare_page(self, request: Request) -> Response:
         """Compare two runs or arms that the reader chooses."""
+        first, second = (request.query_params.get(name, "") for name in ("first", "second"))
+        shown: dict[str, Any] = {"runs": self._runs.listed(), "first": first, "second": second}
+        if not (first or second):
+            return self._page("compare.html", **shown)
+        try:
+            found = self._runs.compared(first, second)
+        except ReasoningBankError as error:
+            return self._page("compare.html", _status(error), problem=str(error), **shown)
+        pairs = list(zip(found.comparisons, found.differing, strict=True))
+        most = scale(found.comparisons)
+        return self._page("compare.html", found=found, pairs=pairs, most=most, **shown)
 
-        def made(first: str, second: str) -> Response:
-            shown: dict[str, Any] = {"runs": self._runs.listed(), "first": first, "second": second}
-            if not (first or second):
-                return self._page("compare.html", **shown)
-            try:
-                found = self._runs.compared(first, second)
-            except ReasoningBankError as error:
-                return self._page("compare.html", _status(error), problem=str(error), **shown)
-            pairs = list(zip(found.comparisons, found.differing, strict=True))
-            most = scale(found.comparisons)
-            return self._page("compare.html", found=found, pairs=pairs, most=most, **shown)
-
-        chosen = (request.query_params.get(name, "") for name in ("first", "second"))
-        return await run_in_threadpool(made, *chosen)
-
-    async def live_page(self, request: Request) -> Response:
+    def live_page(self, request: Request) -> Response:
         """Show a run as it goes on."""
         name = request.path_params["name"]
         experiment = self._runs.run(name).require_manifest().get("experiment") or {}
@@ -282,41 +249,34 @@ class Site:
 
         return EventSourceResponse(_as_sse(streamed(work)))
 
-    async def memory_page(self, _: Request) -> Response:
+    def memory_page(self, _: Request) -> Response:
         """List the banks."""
-        found = await run_in_threadpool(self._runs.banks)
-        return self._page("memory.html", banks=found, feedback=self._settings.feedback)
+        banks, feedback = self._runs.banks(), self._settings.feedback
+        return self._page("memory.html", banks=banks, feedback=feedback)
 
-    async def bank_page(self, request: Request) -> Response:
+    def bank_page(self, request: Request) -> Response:
         """Show the items of a bank, or what a search finds."""
         query = request.query_params.get("q", "")[:2_000]
-        status = request.query_params.get("status", "active")
+        status, name = request.query_params.get("status", "active"), request.path_params["name"]
+        with opened(*self._runs.bank(name)) as bank:
+            every = [(item, None) for item in bank.items(status=None)]
+            found = [(i, m.score) for i, m in bank.match(query, MOST_FOUND)]
+            shown = [one for one in every if status in (one[0].status, "all")]
+            return self._page(
+                "bank.html",
+                items=found if query.strip() else shown,
+                changes=bank.history()[: -MOST_CHANGES - 1 : -1],
+                feedback=len(read_feedback(self._settings.feedback)),
+                **self._bank(name) | {"query": query, "wanted": status},
+            )
 
-        def made(name: str) -> Response:
-            with opened(*self._runs.bank(name)) as bank:
-                every = [(item, None) for item in bank.items(status=None)]
-                found = [(i, m.score) for i, m in bank.match(query, MOST_FOUND)]
-                shown = [one for one in every if status in (one[0].status, "all")]
-                return self._page(
-                    "bank.html",
-                    items=found if query.strip() else shown,
-                    changes=bank.history()[: -MOST_CHANGES - 1 : -1],
-                    feedback=len(read_feedback(self._settings.feedback)),
-                    **self._bank(name) | {"query": query, "wanted": status},
-                )
-
-        return await run_in_threadpool(made, request.path_params["name"])
-
-    async def item_page(self, request: Request) -> Response:
+    def item_page(self, request: Request) -> Response:
         """Show one item with its evidence and history."""
-
-        def made(name: str, wanted: str) -> Response:
-            with opened(*self._runs.bank(name)) as bank:
-                item = bank.get(wanted)
-                changes = bank.history(item.id)[::-1]
-            return self._page("item.html", item=item, changes=changes, **self._bank(name))
-
-        return await run_in_threadpool(made, *request.path_params.values())
+        name, wanted = request.path_params.values()
+        with opened(*self._runs.bank(name)) as bank:
+            item = bank.get(wanted)
+            changes = bank.history(item.id)[::-1]
+        return self._page("item.html", item=item, changes=changes, **self._bank(name))
 
     async def change_bank(self, request: Request) -> Response:
         """Retire an item, undo a change, or learn from feedback."""

@@ -6,7 +6,7 @@ from typing import Any
 
 from reasoningbank.analysis import changed_answers
 from reasoningbank.analysis.summary import summarise
-from reasoningbank.analysis.tables import level_table
+from reasoningbank.analysis.tables import tables_of
 from reasoningbank.experiment import TrialKey, TrialRecord
 from reasoningbank.trajectory import Trajectory, Usage
 
@@ -72,7 +72,7 @@ def test_a_summary_has_a_line_for_each_level_and_arm() -> None:
         ("zero-shot", "learned"): (1, 1),
     }
     assert {one.templates for one in summary.levels} == {1}
-    assert len(level_table(summary).rows) == 6
+    assert len(tables_of(summary)["levels"].rows) == 6
 
 
 def test_registered_pairs_are_compared_at_their_level() -> None:
@@ -85,4 +85,4 @@ def test_registered_pairs_are_compared_at_their_level() -> None:
 
 def test_records_without_levels_have_no_table() -> None:
     old = [record(arm, "a1", False, "") for arm in ("none", "learned")]
-    assert level_table(summarise(old)).rows == []
+    assert tables_of(summarise(old))["levels"].rows == []

@@ -9,8 +9,8 @@ from learned_run import item, records, shown, trial, write
 
 from reasoningbank.analysis import load, summarise_run
 from reasoningbank.analysis.figures import learning_levels
-from reasoningbank.analysis.generalization import CAUSES, cause_of_failure, stream_levels
-from reasoningbank.analysis.tables import failure_table, stream_level_table
+from reasoningbank.analysis.memory import CAUSES, cause_of_failure, stream_levels
+from reasoningbank.analysis.tables import tables_of
 from reasoningbank.experiment import RunFolder
 
 HEIGHT = "PREFIX t: <http://e/> SELECT ?h WHERE { t:oak t:height ?h }"
@@ -53,7 +53,8 @@ def test_a_failure_has_one_cause(pattern: str, sparql: str | None, cause: str) -
 
 def test_summary_frames_and_figures_have_the_levels_of_streams(tmp_path: Path) -> None:
     folder = write(tmp_path / "run", list(records()))
-    online = summarise_run(folder).online
+    summary = summarise_run(folder)
+    online = summary.online
     assert online is not None
     in_stream = load(folder).trials.dropna(subset=["step"])
     for one in online.levels:
@@ -62,7 +63,7 @@ def test_summary_frames_and_figures_have_the_levels_of_streams(tmp_path: Path) -
         curve = online.level_curves[one.level][one.arm]
         means = own.groupby("seed")["strict"].mean()
         assert curve.mean[-1] == pytest.approx(means.mean())
-    table = stream_level_table(online)
+    table = tables_of(summary)["stream levels"]
     assert {row[0] for row in table.rows} == {"iid", "zero-shot"}
     frames = load(folder)
     chart = learning_levels(frames, frames.manifests[folder.path.name])
@@ -71,6 +72,6 @@ def test_summary_frames_and_figures_have_the_levels_of_streams(tmp_path: Path) -
 
 
 def test_where_the_demo_fails() -> None:
-    table = failure_table(summarise_run(RunFolder(RESULTS / "uniprot_demo")))
+    table = tables_of(summarise_run(RunFolder(RESULTS / "uniprot_demo")))["failures"]
     assert table.headers == ("arm", "n", "wrong", *CAUSES)
     assert table.rows == [("learned", "6", "1", "1", "0", "0")]

@@ -192,7 +192,7 @@ def test_what_was_not_made_of_golds_is_told(tmp_path: Path) -> None:
     (bank,) = summarise_run(folder).memory[1].banks
     assert (bank.added, bank.rejected, bank.steps) == (2, {"empty-gold": 1}, 0)
     path.write_text('{"arm": 3}')
-    assert [lost.name for lost, _ in MemoryRecords.read(folder).damaged_steps] == [path.name]
+    assert [lost.name for lost, _ in MemoryRecords.read(folder).damaged] == [path.name]
 
 
 def test_what_memory_showed_and_cost(summary: RunSummary) -> None:

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyoxigraph import BaseDirection, BlankNode, Literal, NamedNode, Triple
 
-from reasoningbank.judge.answer import term_text
 from reasoningbank.judge.cells import TOLERANCE, Blank, canonical, number_classes
+from reasoningbank.sparql.terms import full
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
 
@@ -101,12 +101,12 @@ def test_terms_as_the_library_writes_them_mean_what_the_terms_mean() -> None:
 
 
 def test_triple_terms_are_compared_by_their_parts() -> None:
-    one = term_text(
+    one = full(
         Triple(NamedNode("http://e/a"), NamedNode("http://e/p"), Literal("x", language="EN"))
     )
     other = "<<( <http://e/a>   <http://e/p> 'x'@en )>>"
     assert canonical(one) == canonical(other)
-    blank = term_text(Triple(BlankNode("b1"), NamedNode("http://e/p"), Literal(1)))
+    blank = full(Triple(BlankNode("b1"), NamedNode("http://e/p"), Literal(1)))
     found = canonical(blank)
     assert isinstance(found, Blank)
     other_blank = canonical(blank.replace("b1", "b2"))

@@ -6,8 +6,8 @@ colours, the metric, the unit and the pre-registered comparison. Each returns a 
 `WIDTH` or, for phones, `NARROW` inches. `svg` turns it into inline SVG.
 """
 
-from collections.abc import Mapping
-from typing import NamedTuple, Protocol
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
 
 from reasoningbank.analysis.figures.canvas import NARROW, WIDTH, Chart, svg
 from reasoningbank.analysis.figures.process import (
@@ -18,8 +18,7 @@ from reasoningbank.analysis.figures.process import (
     learning_levels,
     tools,
 )
-from reasoningbank.analysis.figures.results import Manifest, arms, levels, matrix, outcomes, paired
-from reasoningbank.analysis.frames import Frames
+from reasoningbank.analysis.figures.results import arms, levels, matrix, outcomes, paired
 
 __all__ = [
     "FIGURES", "NARROW", "WIDTH", "Chart", "FigureEntry", "arms", "bank", "cost", "judges",
@@ -27,17 +26,11 @@ __all__ = [
 ]  # fmt: skip
 
 
-class _Draw(Protocol):
-    def __call__(
-        self, frames: Frames, manifest: Manifest, width: float = WIDTH
-    ) -> Chart | None: ...
-
-
 class FigureEntry(NamedTuple):
     """A figure: its heading, and the function that draws it or returns None."""
 
     title: str
-    draw: _Draw
+    draw: Callable[..., Chart | None]
 
 
 #: Every figure by name.

@@ -251,12 +251,11 @@ def judges(frames: Frames, manifest: Manifest, width: float = WIDTH) -> Chart | 
     for axes, name in zip(panels, names, strict=False):
         own = found[found["judge"] == name].astype({"strict": bool, "success": bool})
         agreed = agreement(zip(own["strict"], own["success"], strict=True))
-        counts = pd.crosstab(own["strict"], own["success"]).reindex(
-            index=[True, False], columns=[True, False], fill_value=0
-        )
+        right = agreed.true_positives, agreed.false_negatives
+        counts = right, (agreed.false_positives, agreed.true_negatives)
         draw_cells(axes, [
             Cell(row, column, n / agreed.n, str(n), COLOURS[row != column])
-            for row, line in enumerate(counts.to_numpy()) for column, n in enumerate(line)
+            for row, line in enumerate(counts) for column, n in enumerate(line)
         ], size=SIZE + 1)  # fmt: skip
         quiet(axes)
         axes.set(xlim=(-0.5, 1.5), ylim=(1.5, -0.5))

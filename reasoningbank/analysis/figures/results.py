@@ -26,7 +26,7 @@ from reasoningbank.analysis.figures.canvas import (
     text_width,
     write,
 )
-from reasoningbank.analysis.frames import OUTCOMES, Frames
+from reasoningbank.analysis.frames import Frames
 from reasoningbank.analysis.scores import Metric, RunPlan, Score, average, metric_of, unit_of
 from reasoningbank.analysis.tables import counted, share
 from reasoningbank.corpus import LEVELS
@@ -46,7 +46,8 @@ _MOST_PAIRED = 40
 _MOST_ROWS = 100
 _COMPLEXITIES = {"simple": 0, "moderate": 1, "complex": 2}
 _BLUE, _RED, _SLATE = COLOURS[0], COLOURS[1], COLOURS[5]
-#: Blue is right, more orange is worse, grey is not the agent's fault.
+#: Outcomes, best first: blue is right, more orange is worse, grey is not the agent's fault and
+#: not judged.
 _FILLS = {
     "right": (_BLUE, 0.85),
     "partly right": (_BLUE, 0.4),
@@ -264,7 +265,7 @@ def outcomes(frames: Frames, manifest: Manifest, width: float = WIDTH) -> Chart 
     if not view.names:
         return None
     counts = pd.crosstab(view.trials["label"], view.trials["outcome"]).loc[view.names]
-    kinds = sorted(counts, key=lambda kind: (kind not in OUTCOMES, [*OUTCOMES, kind].index(kind)))
+    kinds = [*(kind for kind in _FILLS if kind in counts), *(k for k in counts if k not in _FILLS)]
     across = min(2 if width < WIDTH else 4, len(kinds))
     height = 0.34 * len(counts) + 0.5 + 0.22 * -(-len(kinds) // across)
     chart = Chart("Outcomes by arm", height, width)

@@ -48,9 +48,7 @@ def export_inspect(run: Path, target: Path | None = None) -> InspectExport:
     from reasoningbank.analysis.inspect_log.logs import write_arm
 
     folder = RunFolder(run)
-    manifest = folder.manifest
-    if manifest is None:
-        raise UsageError("holds no run", where=str(run), hint="give a folder with manifest.json")
+    manifest = folder.require_manifest()
     experiment = manifest.get("experiment") or {}
     settings = {str(arm.get("name")): dict(arm) for arm in experiment.get("arms") or ()}
     seeds = sorted({int(name.split(".")[-2]) for name in folder.trial_names()})

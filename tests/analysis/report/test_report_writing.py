@@ -14,9 +14,16 @@ from typing import Any
 import pytest
 
 from reasoningbank.analysis import summarise
-from reasoningbank.analysis.report import Report, write_report
-from reasoningbank.analysis.report.views import environment, overview
-from reasoningbank.analysis.report.writer import PayloadPool, TrialIndex, chunk, encode
+from reasoningbank.analysis.report import (
+    PayloadPool,
+    Report,
+    TrialIndex,
+    chunk,
+    encode,
+    environment,
+    overview,
+    write_report,
+)
 from reasoningbank.errors import RecordError, UsageError
 from reasoningbank.experiment import RunFolder
 from reasoningbank.experiment.storage import write_atomically
