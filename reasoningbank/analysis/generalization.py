@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from reasoningbank.corpus.levels import Level, schema_items
+from reasoningbank.corpus.splits import Level, schema_items
 from reasoningbank.experiment import TrialRecord
 from reasoningbank.sparql.shape import Prefixes, shape_hash
 from reasoningbank.sparql.tokens import prologue, tokenize

@@ -1,4 +1,4 @@
-"""SHACL examples in Turtle files: their vocabulary, reading a file, and turning one into a task.
+"""SHACL examples in Turtle files: their vocabulary, prefixes, reading a file, making a task.
 
 Whatever is odd becomes a finding, never an error.
 """
@@ -19,11 +19,11 @@ import pyoxigraph as ox
 from rdflib import URIRef, namespace
 
 from reasoningbank.corpus.pack import Pack
-from reasoningbank.corpus.prefixes import complete_prefixes
 from reasoningbank.corpus.task import LoadedTask, QueryForm
 from reasoningbank.findings import Finding
 from reasoningbank.sparql import address_key
 from reasoningbank.sparql.terms import RDF_TYPE
+from reasoningbank.sparql.tokens import tokenize
 
 SH = "http://www.w3.org/ns/shacl#"
 RDFS = "http://www.w3.org/2000/01/rdf-schema#"
@@ -72,29 +72,19 @@ _TRUE = ("true", "1")
 Value = ox.NamedNode | ox.BlankNode | ox.Literal
 
 
-class Property(NamedTuple):
-    """The property that was meant, and whether it is spelled correctly."""
-
-    iri: str
-    as_written: bool
-
-
 @lru_cache(maxsize=1024)
-def property_of(iri: str) -> Property:
+def property_of(iri: str) -> str:
     """Return the property that an IRI means, correcting misspelled ones of our vocabularies."""
-    if iri in PROPERTIES:
-        return Property(iri, True)
     cut = max(iri.rfind("#"), iri.rfind("/")) + 1
-    space, local = iri[:cut], iri[cut:].lower()
-    near = get_close_matches(space, _NAMESPACES, n=1, cutoff=0.85)
-    if not near:
-        return Property(iri, True)
+    near = get_close_matches(iri[:cut], _NAMESPACES, n=1, cutoff=0.85)
+    if iri in PROPERTIES or not near:
+        return iri
     whole = near[0] + iri[cut:]
     if whole not in PROPERTIES and any(URIRef(whole) in known for known in _CLOSED):
         # sh:order and sh:group are terms of their own, not our annotations misspelled.
-        return Property(iri, True)
-    meant = get_close_matches(local, _LOCAL_NAMES, n=1, cutoff=0.8)
-    return Property(_LOCAL_NAMES[meant[0]], False) if meant else Property(iri, True)
+        return iri
+    meant = get_close_matches(iri[cut:].lower(), _LOCAL_NAMES, n=1, cutoff=0.8)
+    return _LOCAL_NAMES[meant[0]] if meant else iri
 
 
 @dataclass
@@ -128,20 +118,22 @@ def read_example_file(path: Path, name: str) -> ExampleFile:
         for key, predicate, value in _statements(path.read_bytes()):
             last = key
             raw = subjects.setdefault(key, RawExample("" if key.startswith("_:") else key))
-            iri, as_written = property_of(predicate)
+            iri = property_of(predicate)
             raw.values[iri].append(value)
-            if not as_written:
+            if iri != predicate:
                 what = f"<{predicate}> was read as <{iri}>"
-                out.findings.append(
-                    Finding("misspelt-property", what, name, "write the latter", {"iri": iri})
-                )
+                found = Finding("misspelt-property", what, name, "write the latter", {"iri": iri})
+                out.findings.append(found)
     except OSError as error:
         out.findings.append(Finding("unreadable", f"{error.strerror or error}", name))
     except (SyntaxError, ValueError) as error:
         # The current subject may be incomplete, so it is dropped.
         subjects.pop(last, None)
         out.findings.append(Finding("syntax-error", " ".join(str(error).split())[:300], name))
-    out.prefixes = dict(_declarations(subjects))
+    for raw in subjects.values():
+        names, namespaces = raw.texts(SH + "prefix"), raw.texts(SH + "namespace")
+        if names and namespaces:
+            out.prefixes[names[0].removesuffix(":")] = namespaces[0]
     out.examples = [raw for raw in subjects.values() if _is_example(raw)]
     return out
 
@@ -164,31 +156,17 @@ def _is_example(raw: RawExample) -> bool:
     return any(local_name(v.value).endswith(_EXECUTABLE) for v in raw.values.get(RDF_TYPE, ()))
 
 
-def _declarations(subjects: dict[str, RawExample]) -> Iterator[tuple[str, str]]:
-    for raw in subjects.values():
-        names, namespaces = raw.texts(SH + "prefix"), raw.texts(SH + "namespace")
-        if names and namespaces:
-            yield names[0].removesuffix(":"), namespaces[0]
-
-
 def local_name(iri: str) -> str:
     """Return the part of an IRI after its last ``#``, ``/`` or, without these, ``:``."""
     iri = iri.rstrip("/#:")
     return re.split(r"[/#]", iri)[-1] if re.search(r"[/#]", iri) else iri.rpartition(":")[2]
 
 
-def plain_text(html: str) -> str:
-    """Return the text of an HTML fragment on one line, without tags."""
-    return " ".join(unescape(re.sub(r"</?[A-Za-z!][^>]*>", "", html)).split())
-
-
 def canonical_targets(targets: Iterable[str], preferred: str = "") -> dict[str, str]:
     """Return each address's canonical spelling: `preferred`, else the most frequent variant."""
     counts = Counter(targets)
     chosen: dict[str, str] = {}
-    if preferred and (key := address_key(preferred)):
-        chosen[key] = preferred
-    for target, _ in sorted(counts.items(), key=lambda item: (-item[1], item[0])):
+    for target in (preferred, *sorted(counts, key=lambda one: (-counts[one], one))):
         if key := address_key(target):
             chosen.setdefault(key, target)
     return {t: chosen[key] for t in counts if (key := address_key(t))}
@@ -197,6 +175,46 @@ def canonical_targets(targets: Iterable[str], preferred: str = "") -> dict[str, 
 def task_id(raw: RawExample, file: str) -> str:
     """Return the id of an example's task."""
     return re.sub(r"[^\w.\-]+", "_", local_name(raw.resource)) or PurePosixPath(file).stem
+
+
+def declared_prefixes(query: str) -> dict[str, str]:
+    """Return the prefixes that a query or update declares: prefix → namespace."""
+    tokens = tokenize(query)
+    return {
+        name.text[:-1]: iri.text[1:-1]
+        for word, name, iri in zip(tokens, tokens[1:], tokens[2:], strict=False)
+        if word.is_word("PREFIX") and name.kind == "name" and iri.kind == "iri"
+    }
+
+
+def corpus_prefixes(queries: Iterable[str]) -> dict[str, str]:
+    """Return the prefixes that queries declare; of two namespaces the more frequent one."""
+    found: dict[str, Counter[str]] = defaultdict(Counter)
+    for query in queries:
+        for name, iri in declared_prefixes(query).items():
+            found[name][iri] += 1
+    return {name: counted.most_common(1)[0][0] for name, counted in sorted(found.items())}
+
+
+class Completed(NamedTuple):
+    """A query with declarations added, and the prefixes that nobody declares."""
+
+    text: str
+    unknown: tuple[str, ...]
+
+
+def complete_prefixes(query: str, known: Mapping[str, str]) -> Completed:
+    """Declare the known prefixes that a query uses and does not declare."""
+    tokens = tokenize(query)
+    declared = declared_prefixes(query)
+    used = dict.fromkeys(
+        token.text.partition(":")[0]
+        for before, token in zip([None, *tokens], tokens, strict=False)
+        if token.kind == "name" and not (before and before.is_word("PREFIX"))
+    )
+    missing = [prefix for prefix in used if prefix not in declared]
+    head = "".join(f"PREFIX {prefix}: <{known[prefix]}>\n" for prefix in missing if prefix in known)
+    return Completed(head + query, tuple(p for p in missing if p not in known))
 
 
 class TaskDraft:
@@ -229,6 +247,10 @@ class TaskDraft:
             unknown = list(completed.unknown)
             self._note("unknown-prefix", f"uses undeclared prefixes: {names}", prefixes=unknown)
         texts = self.raw.texts
+
+        def first(name: str) -> str:
+            return next(iter(texts(RB + name)), "")
+
         task = LoadedTask(
             id=self.id,
             query=question[0],
@@ -240,14 +262,14 @@ class TaskDraft:
             federates_with=tuple(dict.fromkeys(texts(SPEX + "federatesWith"))),
             source_file=self.file,
             corpus=pack.key,
-            group=next(iter(texts(RB + "group")), ""),
+            group=first("group"),
             bag=any(v in _TRUE for v in texts(RB + "bag")),
             ordered=any(v in _TRUE for v in texts(RB + "ordered")),
             language=question[1],
-            template=next(iter(texts(RB + "template")), ""),
-            split=next(iter(texts(RB + "split")), ""),
+            template=first("template"),
+            split=first("split"),
         )
-        usable = (t for t in texts(SCHEMA + "target") if address_key(t))
+        usable = (t for t in texts(SCHEMA + "target") if t in targets)
         return task.deferred(text, tuple(dict.fromkeys(usable)))
 
     def _query(self) -> tuple[QueryForm, str] | None:
@@ -289,26 +311,24 @@ class TaskDraft:
         text = best.value
         if best.datatype.value == _HTML:
             self._note("html-question", "has a question in HTML; its text is used")
-            text = plain_text(text)
+            text = " ".join(unescape(re.sub(r"</?[A-Za-z!][^>]*>", "", text)).split())
             if not text:
                 self._note("no-question", "has a question in HTML without text")
                 return None
         return " ".join(text.split()), (best.language or language)
 
     def _keywords(self) -> tuple[str, ...]:
-        words = (
-            word.strip() for text in self.raw.texts(SCHEMA + "keywords") for word in text.split(",")
-        )
-        found = tuple(dict.fromkeys(w for w in words if w))
+        words = ",".join(self.raw.texts(SCHEMA + "keywords")).split(",")
+        found = tuple(dict.fromkeys(filter(None, map(str.strip, words))))
         if not found:
             self._note("no-keywords", "has no keywords")
         return found
 
     def _target(self, endpoint: str, targets: Mapping[str, str]) -> str:
         written = list(dict.fromkeys(self.raw.texts(SCHEMA + "target")))
-        for bad in (t for t in written if address_key(t) is None):
+        for bad in (t for t in written if t not in targets):
             self._note("bad-target", f"has a target that is no HTTP address: {bad!r}", target=bad)
-        usable = [t for t in written if address_key(t) is not None]
+        usable = [t for t in written if t in targets]
         for target in usable:
             if (read := targets[target]) != target:
                 what = f"has the target {target}, read as {read}"

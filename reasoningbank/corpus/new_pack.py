@@ -6,8 +6,8 @@ import contextlib
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from pyoxigraph import Literal, NamedNode
 
@@ -37,6 +37,16 @@ _HEAD = """@prefix ex: <urn:reasoningbank:{name}/examples/> .
 @prefix schema: <https://schema.org/> .
 @prefix sh: <http://www.w3.org/ns/shacl#> .
 """
+_PACK = """title = {title}
+name = {name}
+endpoint = {endpoint}
+authority = ""  # who is responsible for the endpoint
+licence = ""  # of its data, e.g. CC-BY-4.0
+languages = ["en"]
+schema = "schema.ttl"
+{labels}
+[prefixes]
+{prefixes}"""
 _EXPERIMENT = """# The gold queries themselves, and one model call per question.
 name = {name}
 title = {title}
@@ -57,8 +67,7 @@ max_tokens = 400
 """
 
 
-@dataclass(frozen=True)
-class FoundClass:
+class FoundClass(NamedTuple):
     """A class in the data, its instances if counted, and its most frequent properties."""
 
     iri: str
@@ -86,8 +95,8 @@ def new_pack(name: str, config: EndpointConfig) -> dict[Path, str]:
     folder, experiment = Path("ontology") / name, Path("experiments") / f"{name}.toml"
     for taken in (known_packs().get(name), folder, experiment):
         if taken is not None and taken.exists():
-            raise UsageError("exists already", where=str(taken), hint="choose another name",
-                             code="exists")  # fmt: skip
+            where, hint = str(taken), "choose another name"
+            raise UsageError("exists already", where=where, hint=hint, code="exists")
     with contextlib.closing(EndpointProfile(config)) as profile:
         classes = _classes(profile)
         published = _published_prefixes(profile)
@@ -150,8 +159,8 @@ def _prefixes(names: Iterable[str], published: Mapping[str, str]) -> dict[str, s
     """Return a prefix for each namespace of the names that has none yet."""
     known = {iri: prefix for prefix, iri in STANDARD_PREFIXES.items()}
     done, made = set(published.values()), dict[str, str]()
-    for namespace in dict.fromkeys(map(namespace_of, names)):
-        if namespace in done or not namespace:
+    for namespace in dict.fromkeys(filter(None, map(namespace_of, names))):
+        if namespace in done:
             continue
         parts = re.findall(r"[A-Za-z][A-Za-z0-9]*", namespace.partition("//")[2])
         word = known.get(namespace) or (parts[-1].lower() if parts else "ns")
@@ -237,20 +246,15 @@ def _pack(
     name: str, config: EndpointConfig, prefixes: Mapping[str, str], names: Iterable[str]
 ) -> str:
     labels = [one for one in dict.fromkeys(names) if is_label(one)]
-    lines = [
-        f"title = {json.dumps(f'What {config.source} holds')}",
-        f"name = {json.dumps(name)}",
-        f"endpoint = {json.dumps(config.url)}",
-        'authority = ""  # who is responsible for the endpoint',
-        'licence = ""  # of its data, e.g. CC-BY-4.0',
-        'languages = ["en"]',
-        'schema = "schema.ttl"',
-        *([f"label_properties = {json.dumps(labels)}"] if labels else []),
-        "",
-        "[prefixes]",
-        *(f"{json.dumps(prefix)} = {json.dumps(iri)}" for prefix, iri in sorted(prefixes.items())),
-    ]
-    return "\n".join(lines) + "\n"
+    named = f"label_properties = {json.dumps(labels)}\n" if labels else ""
+    declared = (f"{json.dumps(key)} = {json.dumps(iri)}\n" for key, iri in sorted(prefixes.items()))
+    return _PACK.format(
+        title=json.dumps(f"What {config.source} holds"),
+        name=json.dumps(name),
+        endpoint=json.dumps(config.url),
+        labels=named,
+        prefixes="".join(declared),
+    )
 
 
 def _schema(classes: Sequence[FoundClass], prefixes: Mapping[str, str]) -> str:

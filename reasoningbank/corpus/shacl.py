@@ -121,10 +121,8 @@ def _with_unique_ids(
     seen: Counter[str] = Counter()
     out: list[LoadedTask] = []
     for task in tasks:
-        new = task.id
-        if counts[task.id] > 1:
-            folder = PurePosixPath(task.source_file).parent.name
-            new = f"{folder}-{task.id}" if folder else task.id
+        folder = PurePosixPath(task.source_file).parent.name
+        new = f"{folder}-{task.id}" if counts[task.id] > 1 and folder else task.id
         seen[new] += 1
         if seen[new] > 1:
             new = f"{new}~{seen[new]}"
@@ -132,5 +130,5 @@ def _with_unique_ids(
             what = f"{counts[task.id]} examples have the id {task.id}; this one is now {new}"
             facts = {"id": new, "duplicate": task.id}
             findings.append(Finding("duplicate-id", what, task.source_file, fields=facts))
-        out.append(task if new == task.id else task.changed(id=new))
+        out.append(task.changed(id=new))
     return tuple(out)

@@ -1,4 +1,7 @@
-"""Validating a corpus: SHACL shapes, queries, questions and, with an endpoint, golds' answers."""
+"""Validating a corpus: SHACL shapes, queries, questions and, with an endpoint, golds' answers.
+
+A finding's `where` is the file, relative to the corpus; its code decides how severe it is.
+"""
 
 from __future__ import annotations
 
@@ -8,27 +11,30 @@ import time
 import warnings
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from difflib import get_close_matches
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from types import MappingProxyType
+from typing import Any, Literal, NamedTuple, cast
 
 import pyoxigraph as ox
 from rdflib import RDF, BNode, Graph, URIRef
 from rdflib import namespace as known
-from rdflib.term import Literal, Node
+from rdflib.term import Literal as Text
+from rdflib.term import Node
 
 from reasoningbank.corpus.examples import (
     PROPERTIES,
     RB,
     RawExample,
+    complete_prefixes,
+    declared_prefixes,
     local_name,
     read_example_file,
     task_id,
 )
-from reasoningbank.corpus.pack import Pack, load_pack
-from reasoningbank.corpus.prefixes import complete_prefixes, declared_prefixes
+from reasoningbank.corpus.pack import Pack, load_pack, pack_homes
 from reasoningbank.corpus.questions import schema_names, unmentioned
 from reasoningbank.corpus.shacl import load_corpus
 from reasoningbank.corpus.task import LoadedTask, Task
@@ -61,7 +67,40 @@ _CLOSED: tuple[type[known.DefinedNamespace], ...] = (
     known.SH, known.RDFS, known.RDF, known.SDO, known.DCTERMS, known.SKOS, known.FOAF,
 )  # fmt: skip
 
+Severity = Literal["error", "warning", "info"]
+
+#: Errors make an example unusable, unjudgeable, or read otherwise than it was meant; warnings
+#: cost quality; infos are worth knowing.
+_CODES: dict[Severity, str] = {
+    "error": "unreadable syntax-error no-query empty-query several-queries no-question bad-target "
+    "form-mismatch misspelt-property unknown-prefix duplicate-id no-examples bad-value "
+    "query-syntax oxigraph-syntax gold-fails empty-gold cut-gold endpoint-fails",
+    "warning": "several-questions no-target several-targets target-variant no-keywords no-class "
+    "unknown-property id-mismatch odd-value rdflib-syntax federates-mismatch unmentioned-constant "
+    "slow-gold",
+    "info": "html-question no-language few-instances",
+}
+SEVERITIES: Mapping[str, Severity] = MappingProxyType(
+    {code: severity for severity, codes in _CODES.items() for code in codes.split()}
+)
+
 _Names = Mapping[URIRef, Sequence[str]]
+
+
+def severity_of(finding: Finding) -> Severity:
+    """Return ``error``, ``warning`` or ``info``, by the finding's code."""
+    return SEVERITIES[finding.code]
+
+
+def finding_row(finding: Finding) -> dict[str, Any]:
+    """Return a finding as a flat JSON object: file, severity, code, message, fields."""
+    return {
+        "file": finding.where,
+        "severity": severity_of(finding),
+        "code": finding.code,
+        "message": f"{finding.what}; {finding.hint}" if finding.hint else finding.what,
+        "fields": dict(finding.fields),
+    }
 
 
 class _Example(NamedTuple):
@@ -75,13 +114,11 @@ class _Example(NamedTuple):
         return Finding(code, f"{self.id} {what}", self.file, fields={"id": self.id, **fields})
 
 
-@dataclass(frozen=True)
-class _CheckedQuery:
-    """A task, its gold as it would be sent (None for an update or an unreadable one), findings."""
+class _CheckedQuery(NamedTuple):
+    """A task, and its gold as it would be sent; None for an update or an unreadable one."""
 
     task: Task
     prepared: PreparedQuery | None
-    findings: tuple[Finding, ...]
 
 
 def validate(
@@ -111,7 +148,12 @@ def validate(
     """
     pack = path if isinstance(path, Pack) else load_pack(path)
     corpus = load_corpus(pack, language=language)
-    examples = _examples(pack.examples)
+    examples = [
+        _Example(name, task_id(raw, name), raw)
+        for path in sorted(pack.examples.rglob("*.ttl"))
+        for name in [path.relative_to(pack.examples).as_posix()]
+        for raw in read_example_file(path, name).examples
+    ]
     loaded = {(f.where, f.code, f.fields.get("id")) for f in corpus.findings}
     found = list(corpus.findings)
     found += (
@@ -119,8 +161,7 @@ def validate(
     )
     for example in examples:
         found += _unknown_properties(example)
-    checked = [_check_query(task) for task in corpus.tasks]
-    found += (finding for one in checked for finding in one.findings)
+    checked = [_CheckedQuery(task, _check_query(task, found)) for task in corpus.tasks]
     labels = schema_names(pack)
     for asked in (checked, *_in_other_languages(checked, pack, language)):
         found += _unmentioned(asked, client, labels)
@@ -131,33 +172,18 @@ def validate(
     return tuple(unique[key] for key in sorted(unique))
 
 
-def _examples(root: Path) -> list[_Example]:
-    files = {path.relative_to(root).as_posix(): path for path in sorted(root.rglob("*.ttl"))}
-    return [
-        _Example(name, task_id(raw, name), raw)
-        for name, path in files.items()
-        for raw in read_example_file(path, name).examples
-    ]
-
-
-# -- properties and shapes ------------------------------------------------------------------
-
-
 def _unknown_properties(example: _Example) -> Iterator[Finding]:
     for written in example.raw.values:
         terms = _vocabulary_of(written)
         if terms is None or written in terms or written in PROPERTIES:
             continue
         by_name = {local_name(term): term for term in terms}
-        near = get_close_matches(local_name(written), by_name, n=1, cutoff=0.7)
-        finding = example.finding(
-            "unknown-property",
-            f"uses <{written}>, which its vocabulary does not have",
-            property=written,
-            replacements=[by_name[name] for name in near],
-        )
-        hint = f"did you mean <{by_name[near[0]]}>?" if near else ""
-        yield replace(finding, hint=hint)
+        close = get_close_matches(local_name(written), by_name, n=1, cutoff=0.7)
+        near = [by_name[name] for name in close]
+        what = f"uses <{written}>, which its vocabulary does not have"
+        facts = {"property": written, "replacements": near}
+        hint = f"did you mean <{near[0]}>?" if near else ""
+        yield replace(example.finding("unknown-property", what, **facts), hint=hint)
 
 
 @lru_cache(maxsize=1024)
@@ -176,9 +202,8 @@ def _vocabulary_of(written: str) -> tuple[str, ...] | None:
 
 def shapes_file() -> Path:
     """Return the file of the SHACL shapes, in the repository or in an installed package."""
-    package = Path(__file__).resolve().parent.parent
-    for home in (package, package.parent):
-        file = home / "ontology" / "shapes" / "examples.ttl"
+    for home in pack_homes()[1:]:
+        file = home / "shapes" / "examples.ttl"
         if file.is_file():
             return file
     raise SetupError("the shapes are missing", where="ontology/shapes", hint="reinstall it")
@@ -223,21 +248,19 @@ def _node(value: ox.NamedNode | ox.BlankNode | ox.Literal) -> Node:
         return BNode(value.value)
     if value.language:
         try:
-            return Literal(value.value, lang=value.language)
+            return Text(value.value, lang=value.language)
         except ValueError:  # rdflib rejects the language tag
-            return Literal(value.value, lang="und")
+            return Text(value.value, lang="und")
     if value.datatype.value == _XSD_STRING:
-        return Literal(value.value)
-    return Literal(value.value, datatype=URIRef(value.datatype.value), normalize=False)
+        return Text(value.value)
+    return Text(value.value, datatype=URIRef(value.datatype.value), normalize=False)
 
 
-# -- queries -------------------------------------------------------------------------------
-
-
-def _check_query(task: LoadedTask) -> _CheckedQuery:
+def _check_query(task: LoadedTask, found: list[Finding]) -> PreparedQuery | None:
     """Parse a gold with rdflib and Oxigraph, and compare its SERVICEs with what it declares."""
     if task.form == "UPDATE":
-        return _CheckedQuery(task, None, tuple(_check_update(task)))
+        found += _check_update(task)
+        return None
     declared = declared_prefixes(task.expected_sparql)
     # Undeclared prefixes were found when loading; the rest is checked all the same.
     unknown = complete_prefixes(task.written, declared).unknown
@@ -245,9 +268,10 @@ def _check_query(task: LoadedTask) -> _CheckedQuery:
     try:
         prepared = prepare(task.written, prefixes={**STANDARD_PREFIXES, **assumed, **declared})
     except QueryError as error:
-        return _CheckedQuery(task, None, (_finding(task, "query-syntax", f"{error}"),))
-    findings = [*_check_syntax(task, prepared), *_check_services(task, prepared)]
-    return _CheckedQuery(task, prepared, tuple(findings))
+        found.append(_finding(task, "query-syntax", f"{error}"))
+        return None
+    found += [*_check_syntax(task, prepared), *_check_services(task, prepared)]
+    return prepared
 
 
 def _check_update(task: Task) -> Iterator[Finding]:
@@ -279,14 +303,17 @@ def _check_syntax(task: Task, prepared: PreparedQuery) -> Iterator[Finding]:
 def _check_services(task: Task, prepared: PreparedQuery) -> Iterator[Finding]:
     asked = {address_key(url): url for url in prepared.services if not url.startswith("?")}
     named = {address_key(url): url for url in task.federates_with}
-    for key in asked.keys() - named.keys():
-        what = f"queries <{asked[key]}>, which no spex:federatesWith names"
-        yield _finding(task, "federates-mismatch", what)
-    if any(url.startswith("?") for url in prepared.services):
-        return  # a SERVICE with a variable may go to any of them
-    for key in named.keys() - asked.keys():
-        what = f"names <{named[key]}> as spex:federatesWith, and has no SERVICE there"
-        yield _finding(task, "federates-mismatch", what)
+    found = [
+        f"queries <{asked[key]}>, which no spex:federatesWith names"
+        for key in asked.keys() - named.keys()
+    ]
+    # A SERVICE with a variable may go to any of those that are named.
+    if not any(url.startswith("?") for url in prepared.services):
+        found += [
+            f"names <{named[key]}> as spex:federatesWith, and has no SERVICE there"
+            for key in named.keys() - asked.keys()
+        ]
+    return (_finding(task, "federates-mismatch", what) for what in found)
 
 
 def _finding(task: Task, code: str, what: str, **fields: Any) -> Finding:
@@ -296,9 +323,6 @@ def _finding(task: Task, code: str, what: str, **fields: Any) -> Finding:
 
 def _one_line(error: Exception) -> str:
     return " ".join(f"{error}".split())[:200]
-
-
-# -- questions -----------------------------------------------------------------------------
 
 
 def _unmentioned(
@@ -322,10 +346,8 @@ def _unmentioned(
             language = one.task.language
             tongue = "" if language == "en" else f" in {language!r}"
             what = f"the question{tongue} does not mention {shown}{more}"
-            constants_ = [str(constant) for constant in kept]
-            yield _finding(
-                one.task, "unmentioned-constant", what, constants=constants_, language=language
-            )
+            facts = {"constants": [str(constant) for constant in kept], "language": language}
+            yield _finding(one.task, "unmentioned-constant", what, **facts)
 
 
 def _in_other_languages(
@@ -335,13 +357,13 @@ def _in_other_languages(
     for other in pack.languages:
         if other != language:
             tasks = {t.id: t for t in load_corpus(pack, language=other).tasks}
-            asked = [replace(one, task=tasks[one.task.id]) for one in checked]
+            asked = [_CheckedQuery(tasks[one.task.id], one.prepared) for one in checked]
             yield [one for one in asked if one.task.language == other]
 
 
 def _left_out(
     checked: Iterable[_CheckedQuery], names: _Names
-) -> list[tuple[_CheckedQuery, list[URIRef | Literal]]]:
+) -> list[tuple[_CheckedQuery, list[URIRef | Text]]]:
     found = []
     for one in checked:
         if one.prepared is not None and one.prepared.parsed is not None:
@@ -356,7 +378,7 @@ def _left_out(
     return found
 
 
-def _is_code(constant: URIRef | Literal) -> bool:
+def _is_code(constant: URIRef | Text) -> bool:
     return isinstance(constant, URIRef) and bool(re.search(r"\d", local_name(str(constant))))
 
 
@@ -364,9 +386,6 @@ def _shown(node: Node) -> str:
     text = " ".join(str(node).split())
     text = text if len(text) <= _MOST_CHARS else text[:_MOST_CHARS] + "…"
     return f"<{text}>" if isinstance(node, URIRef) else repr(text)
-
-
-# -- answers -------------------------------------------------------------------------------
 
 
 def _gold_findings(

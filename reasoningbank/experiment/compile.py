@@ -32,6 +32,7 @@ from reasoningbank.experiment.config import Arm, Experiment
 from reasoningbank.experiment.context import Recall, RunContext
 from reasoningbank.experiment.executors import waits
 from reasoningbank.experiment.manifest import hash_tasks
+from reasoningbank.experiment.plan import Job
 from reasoningbank.experiment.records import RunFolder, TrialKey
 from reasoningbank.experiment.settings import CompileSettings
 from reasoningbank.experiment.trial import ENDS_THE_RUN, Trial
@@ -229,8 +230,8 @@ class Compilation:
         """Let the agent answer a training question, as in a trial."""
         # What is only looked at has no question.
         task, arm = self._known.get(question, self.tasks[0]), self.arm
-        key, recall = TrialKey(arm.name, task.id, self.seed), Recall(question=question, adopt=adopt)
-        parts = self.context, self.experiment, arm, task, key
+        job = Job(arm, task, TrialKey(arm.name, task.id, self.seed))
+        parts, recall = (self.context, self.experiment, job), Recall(question=question, adopt=adopt)
         trial = Trial(*parts, recall=recall, lm=dspy.settings.lm)
         for seconds in (0.0, *waits(self.experiment.retries)):
             if self.ended or self.stop.wait(seconds):
@@ -246,7 +247,7 @@ class Compilation:
                 break
         if attempt.status in UNJUDGED:
             kind = EndpointError if attempt.status == "error" else UsageError
-            self.failure = kind(attempt.error, where=f"{key}, compile", code="compile-failed")
+            self.failure = kind(attempt.error, where=f"{job.key}, compile", code="compile-failed")
             return None
         return attempt.sparql
 

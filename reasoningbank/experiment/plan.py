@@ -97,7 +97,7 @@ def plan_run(
         raise UsageError(what, where="language", hint=hint)
     corpus = load_shacl_tasks(experiment.pack, language=experiment.language)
     selected = select_tasks(corpus, experiment.tasks)
-    stream = _stream(experiment, corpus, selected)
+    stream = _training(experiment, corpus, selected)
     training = {
         arm.name: tuple(_training(experiment, corpus, selected, arm))
         for arm in experiment.arms
@@ -223,21 +223,14 @@ def read_bank(arm: Arm, seed: int) -> Snapshot:
         raise UsageError(error.what, where=error.where, hint=error.hint, code=error.code) from error
 
 
-def _stream(experiment: Experiment, corpus: Sequence[Task], selected: Sequence[Task]) -> list[Task]:
-    """Return the tasks of the stream, or those that few-shot examples are made of."""
-    learning = experiment.mode == "learn"
-    examples = any(arm.memory.source == "gold" for arm in experiment.arms)
-    if not (learning or examples):
-        return []
-    return _training(experiment, corpus, selected)
-
-
 def _training(
     experiment: Experiment, corpus: Sequence[Task], selected: Sequence[Task], arm: Arm | None = None
 ) -> list[Task]:
-    """Return the tasks of the stream, or those that an arm's agent is compiled on."""
+    """Return the tasks of the stream, of few-shot examples, or that an arm is compiled on."""
     learning = arm is not None or experiment.mode == "learn"
     examples = arm is not None or any(one.memory.source == "gold" for one in experiment.arms)
+    if not (learning or examples):
+        return []
     own = arm.compile.tasks if arm and arm.compile else None
     where = f"arm {arm.name}, compile.tasks" if arm and own else "learning.tasks"
     try:
@@ -245,21 +238,19 @@ def _training(
     except UsageError as error:
         raise error.at(where) from None
     part = split_tasks(corpus).by_id()
+    of = {task.id: group for group, tasks in groups_of(corpus).items() for task in tasks}
+    held_out = {of[task.id]: task.id for task in selected} if learning else {}
     for task in stream:
         if part[task.id] == "test" or (examples and part[task.id] != "train"):
             purpose = "used as a few-shot example" if examples else "learned from"
             what = f"{task.id} is in the {part[task.id]} split and must not be {purpose}"
             hint = 'choose tasks of split = "train"'
             raise UsageError(what, where=where, hint=hint, code="held-out-task", task=task.id)
-    if learning:
-        of = {task.id: group for group, tasks in groups_of(corpus).items() for task in tasks}
-        held_out = {of[task.id]: task.id for task in selected}
-        for task in stream:
-            if of[task.id] in held_out:
-                other = held_out[of[task.id]]
-                what = f"{task.id} shares a group with the evaluation task {other}"
-                hint = 'choose tasks of another split, e.g. split = "train"'
-                raise UsageError(what, where=where, hint=hint, code="shared-group", task=task.id)
+    for task in stream:
+        if other := held_out.get(of[task.id]):
+            what = f"{task.id} shares a group with the evaluation task {other}"
+            hint = 'choose tasks of another split, e.g. split = "train"'
+            raise UsageError(what, where=where, hint=hint, code="shared-group", task=task.id)
     return stream
 
 

@@ -206,7 +206,7 @@ def _run_trials(
             return cluster.run(job, session.given(job) if session is not None else Given())
         if session is not None:
             return retrier.run(session.trial(job, worker))
-        return retrier.run(Trial(context, experiment, job.arm, job.task, job.key, worker))
+        return retrier.run(Trial(context, experiment, job, worker))
 
     waves: Iterable[list[Iterable[Job]]] = [[[job] for job in todo]]
     for chains in session.waves() if session is not None else waves:

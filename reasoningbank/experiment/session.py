@@ -75,19 +75,10 @@ class LearningSession:
 
     def trial(self, job: Job, worker: int) -> Trial:
         """Return a trial with what it is given of memory."""
-        return Trial(
-            self._context,
-            self.experiment,
-            job.arm,
-            job.task,
-            job.key,
-            worker,
-            step=job.step,
-            remember=lambda: self._recalls.recall(
-                job, partial(self._bank, job), self._program(job)
-            ),
-            tokens=self._tokens(job),
-        )
+        bank, program = partial(self._bank, job), self._program(job)
+        remember = partial(self._recalls.recall, job, bank, program)
+        parts = self._context, self.experiment, job, worker
+        return Trial(*parts, remember=remember, tokens=self._tokens(job))
 
     def given(self, job: Job) -> Given:
         """Return what a trial on a worker needs of this run."""

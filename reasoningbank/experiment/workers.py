@@ -192,8 +192,8 @@ class WorkerSetup(distributed.WorkerPlugin):  # type: ignore[misc]
                     return NOTHING
                 return self._recalls.recall(job, lambda: (given.bank, bank), given.program)
 
-            parts = context, self.experiment, job.arm, job.task, job.key, worker
-            trial = Trial(*parts, step=job.step, remember=remember, tokens=given.tokens)
+            parts = context, self.experiment, job, worker
+            trial = Trial(*parts, remember=remember, tokens=given.tokens)
             record = self._retrier.run(trial)
         assert record is not None
         return record
