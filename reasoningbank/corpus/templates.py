@@ -37,8 +37,9 @@ from reasoningbank.corpus.pack import Pack
 from reasoningbank.corpus.splits import PARTS, SplitName
 from reasoningbank.errors import QueryError, UsageError, unknown_key
 from reasoningbank.findings import Finding
-from reasoningbank.sparql import BooleanResult, GraphResult, Result, SPARQLClient, TableResult, full
+from reasoningbank.sparql import BooleanResult, GraphResult, Result, SPARQLClient, TableResult
 from reasoningbank.sparql.query import prepare
+from reasoningbank.sparql.terms import LONG, written
 
 _PLACE = re.compile(r"<<(\w+)>>")
 #: Phrasings of a language that are for training.
@@ -46,7 +47,6 @@ _TRAINING = 2
 #: Values tried for each instance that is wanted, before a template is left with fewer.
 _TRIES = 40
 _MOST_ROWS = 10_000
-_PLAIN = re.compile(r"[A-Za-z0-9_]+(?:-[A-Za-z0-9_]+)*")
 _Phrasings = Annotated[tuple[str, ...], Field(min_length=4)]
 
 
@@ -230,16 +230,9 @@ def _rows(client: SPARQLClient, query: str, *names: str) -> Iterator[tuple[Any, 
             yield tuple(row[i] for i in at)
 
 
-def _written(term: Any, pack: Pack) -> str:
+def _written(term: ox.NamedNode | ox.BlankNode | ox.Literal, pack: Pack) -> str:
     """Return a term as a gold has it: with the pack's prefixes where that is plain."""
-    if isinstance(term, ox.NamedNode):
-        for prefix, namespace in sorted(pack.prefixes.items(), key=lambda item: -len(item[1])):
-            local = term.value.removeprefix(namespace)
-            if local != term.value and _PLAIN.fullmatch(local):
-                return f"{prefix}:{local}"
-    elif isinstance(term, ox.Literal) and term.datatype.value.endswith(("#integer", "#decimal")):
-        return term.value
-    return full(term)
+    return written(term, pack.prefixes, max_chars=LONG)
 
 
 class _Builder(NamedTuple):

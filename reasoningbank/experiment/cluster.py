@@ -36,7 +36,6 @@ from reasoningbank.experiment.workers import (
     lack_error,
     lacking,
     run_on_worker,
-    same,
     share_limits,
 )
 from reasoningbank.findings import Finding
@@ -67,9 +66,9 @@ def open_cluster(
     with _quiet_logs(), _client(experiment.executor, on_notice) as client:
         slots = client.nthreads()
         on_notice(f"{len(slots)} Dask workers, {sum(slots.values())} trials at one time")
-        _check_workers(client, Needs.of(experiment, config, models))
-        share = partial(share_limits, config, models)
         setup = WorkerSetup(experiment, config, plan, models)
+        _check_workers(client, setup.needs)
+        share = partial(share_limits, config, models)
         try:
             client.register_plugin(setup, name=name)
             # Where there is memory, the driver queries the endpoint too.
@@ -126,17 +125,12 @@ class Cluster:
             died = Finding("worker-died", "every worker that ran the trial died")
             attempt = Attempt(None, "", "error", Usage(), Trajectory(), findings=(died,))
             started = datetime.now(UTC).isoformat(timespec="milliseconds")
-            facts: dict[str, Any] = {"step": job.step, "memory": given.bank}
-            return TrialRecord.of(
-                job.key, job.task, attempt, None, started=started, model={}, **facts
-            )
+            facts: dict[str, Any] = {"model": {}, "step": job.step, "memory": given.bank}
+            return TrialRecord.of(job.key, job.task, attempt, None, started=started, **facts)
         except (OSError, CancelledError) as error:
-            raise SetupError(
-                f"the Dask cluster is gone ({type(error).__name__})",
-                where="executor",
-                hint="start it again and run the same command: what is on disk is done",
-                code="no-cluster",
-            ) from error
+            what = f"the Dask cluster is gone ({type(error).__name__})"
+            hint = "start it again and run the same command: what is on disk is done"
+            raise SetupError(what, where="executor", hint=hint, code="no-cluster") from error
 
     def _bank(self, name: str) -> Any:
         """Return the future of a snapshot, which Dask brings to each worker that needs it once.
@@ -147,7 +141,7 @@ class Cluster:
             future = self._banks.get(name)
             if future is None:
                 raw = gzip.compress(self._storage.read(f"memory/{name}.jsonl"), mtime=0)
-                future = self._client.submit(same, raw, key=f"reasoningbank-bank-{name}")
+                future = self._client.submit(bytes, raw, key=f"reasoningbank-bank-{name}")
                 self._banks[name] = future
             return future
 
@@ -179,36 +173,28 @@ def _client(executor: Executor, on_notice: Callable[[str], None]) -> Iterator[An
     if address:
         on_notice(f"waiting for the Dask scheduler at {address}")
         settings = {}
+    settings |= {"timeout": CONNECT_S, "set_as_default": False}
     with contextlib.ExitStack() as stack:
         try:
-            client = stack.enter_context(
-                distributed.Client(address, timeout=CONNECT_S, set_as_default=False, **settings)
-            )
+            client = stack.enter_context(distributed.Client(address, **settings))
             client.wait_for_workers(1, timeout=CONNECT_S)
         except (OSError, TimeoutError) as error:
-            raise SetupError(
-                f"no Dask cluster with a worker answers ({error})",
-                where=executor.scheduler or "executor",
-                hint="start `dask scheduler` and `dask worker`, or leave the scheduler out",
-                code="no-cluster",
-            ) from error
+            what, where = f"no Dask cluster with a worker answers ({error})", address or "executor"
+            hint = "start `dask scheduler` and `dask worker`, or leave the scheduler out"
+            raise SetupError(what, where=where, hint=hint, code="no-cluster") from error
         yield client
 
 
 @contextlib.contextmanager
 def _quiet_logs() -> Iterator[None]:
     """Keep Dask's log of a cluster's end off the terminal: it is reported in one line."""
-    # Dask gives its client's log a level of its own.
-    names = "distributed", "distributed.client", "tornado", "asyncio"
-    loggers = [logging.getLogger(name) for name in names]
-    levels = [logger.level for logger in loggers]
-    try:
-        for logger in loggers:
+    with contextlib.ExitStack() as stack:
+        # Dask gives its client's log a level of its own.
+        for name in ("distributed", "distributed.client", "tornado", "asyncio"):
+            logger = logging.getLogger(name)
+            stack.callback(logger.setLevel, logger.level)
             logger.setLevel(logging.CRITICAL + 1)
         yield
-    finally:
-        for logger, level in zip(loggers, levels, strict=True):
-            logger.setLevel(level)
 
 
 def _check_reach(
@@ -219,13 +205,10 @@ def _check_reach(
     url = address if "://" in address else f"tcp://{address}"
     if not address or is_loopback(url) or urlsplit(url).scheme == "inproc":
         return
-    bases = [config.address, *map(address_of, models.values())]
-    local = [base for base in bases if base and is_loopback(base)]
-    if local:
-        raise UsageError(
-            f"workers on other machines cannot reach {local[0]}",
-            where=f"executor.scheduler = {address!r}",
-            hint="give the experiment an endpoint and a model with public addresses",
-            code="unreachable-from-workers",
-            address=local[0],
-        )
+    for base in filter(None, (config.address, *map(address_of, models.values()))):
+        if is_loopback(base):
+            what = f"workers on other machines cannot reach {base}"
+            where = f"executor.scheduler = {address!r}"
+            hint = "give the experiment an endpoint and a model with public addresses"
+            code = "unreachable-from-workers"
+            raise UsageError(what, where=where, hint=hint, code=code, address=base)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -134,27 +134,20 @@ def _denied(
     pack: Pack, jobs: Sequence[Job], hidden: frozenset[str], by_task: Mapping[str, frozenset[str]]
 ) -> Iterator[Finding]:
     """Yield a finding for each arm that has trials without anything that it is made of."""
-    made_of_examples: dict[str, bool] = {}
-    left: dict[frozenset[str], int] = {}
-    without: Counter[str] = Counter()
-    for job in jobs:
-        arm = job.arm
-        if arm.name not in made_of_examples:
-            agent = make_agent(arm.agent, **arm.options)
-            made_of_examples[arm.name] = getattr(agent, "needs_examples", False)
-        if made_of_examples[arm.name]:
-            from reasoningbank.nl2sparql.hybrid import examples_left
+    arms = {job.arm.name: job.arm for job in jobs}
+    agents = {name: make_agent(arm.agent, **arm.options) for name, arm in arms.items()}
+    made = {name for name, agent in agents.items() if getattr(agent, "needs_examples", False)}
+    shown = [(j.arm.name, by_task.get(j.task.id, hidden)) for j in jobs if j.arm.name in made]
+    if not shown:
+        return
+    from reasoningbank.nl2sparql.hybrid import examples_left
 
-            ids = by_task.get(job.task.id, hidden)
-            if ids not in left:
-                left[ids] = examples_left(pack, ids)
-            without[arm.name] += not left[ids]
-    for name, trials in without.items():
-        if trials:
-            what = f"{trials} of its trials are shown no example: all of the pack are left out"
-            hint = "run fewer tasks, or set leave_out = 'group'"
-            fields = {"arm": name, "trials": trials}
-            yield Finding("no-examples", what, where=f"arm {name}", hint=hint, fields=fields)
+    left = {ids: examples_left(pack, ids) for ids in {ids for _, ids in shown}}
+    for name, trials in Counter(name for name, ids in shown if not left[ids]).items():
+        what = f"{trials} of its trials are shown no example: all of the pack are left out"
+        hint = "run fewer tasks, or set leave_out = 'group'"
+        fields = {"arm": name, "trials": trials}
+        yield Finding("no-examples", what, where=f"arm {name}", hint=hint, fields=fields)
 
 
 def check_parts(arm: Arm) -> None:
@@ -263,7 +256,7 @@ def select_tasks(tasks: Sequence[Task], selection: TaskSelection) -> list[Task]:
     """Return the selected tasks, in corpus order or in the order of the selection's ids."""
     if selection.ids:
         return [find_task(tasks, task_id) for task_id in selection.ids]
-    chosen = list(tasks)
+    chosen, seed = list(tasks), selection.sample_seed
     if selection.split != "all":
         chosen = list(getattr(split_tasks(tasks), selection.split))
     if selection.complexity:
@@ -271,24 +264,17 @@ def select_tasks(tasks: Sequence[Task], selection: TaskSelection) -> list[Task]:
     if selection.forms:
         chosen = [task for task in chosen if task.form in selection.forms]
     if selection.per_template is not None:
-        chosen = _per_template(chosen, selection.per_template, selection.sample_seed)
-    if selection.sample is not None and selection.sample < len(chosen):
-        sampled = {t.id for t in sample_tasks(chosen, selection.sample, seed=selection.sample_seed)}
+        by_template: dict[str, list[str]] = defaultdict(list)
+        for task in sample_tasks(chosen, len(chosen), seed=seed):
+            by_template[task.template or task.group].append(task.id)
+        kept = {one for ids in by_template.values() for one in ids[: selection.per_template]}
+        chosen = [task for task in chosen if task.id in kept]
+    if selection.sample is not None:
+        sampled = {task.id for task in sample_tasks(chosen, selection.sample, seed=seed)}
         chosen = [task for task in chosen if task.id in sampled]
     if not chosen:
         raise UsageError("the selection leaves no task", where="tasks", code="no-tasks")
     return chosen
-
-
-def _per_template(tasks: Sequence[Task], most: int, seed: int) -> list[Task]:
-    counts: Counter[str] = Counter()
-    kept = set()
-    for task in sample_tasks(tasks, len(tasks), seed=seed):
-        name = task.template or task.group
-        counts[name] += 1
-        if counts[name] <= most:
-            kept.add(task.id)
-    return [task for task in tasks if task.id in kept]
 
 
 def _examples_in_banks(experiment: Experiment) -> list[str]:
@@ -296,15 +282,10 @@ def _examples_in_banks(experiment: Experiment) -> list[str]:
     begun = {
         named_bank(arm): arm
         for arm in experiment.arms
-        if not (isinstance(arm.memory, BankMemory) and arm.memory.stream)
+        if named_bank(arm) and not getattr(arm.memory, "stream", "")
     }
-    return [
-        item.pattern
-        for bank, arm in begun.items()
-        if bank
-        for item in read_bank(arm, 0).items
-        if item.src == "gold"
-    ]
+    items = (item for arm in begun.values() for item in read_bank(arm, 0).items)
+    return [item.pattern for item in items if item.src == "gold"]
 
 
 def plan_trials(

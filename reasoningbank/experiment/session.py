@@ -23,7 +23,7 @@ from reasoningbank.experiment.config import Arm, Experiment, bank_arm, control_o
 from reasoningbank.experiment.context import Given, RunContext
 from reasoningbank.experiment.executors import RecordWriter, counted, waits
 from reasoningbank.experiment.plan import Job, Plan, named_bank, permuted, read_bank
-from reasoningbank.experiment.recall import Banks, MemoryParts, Recalls
+from reasoningbank.experiment.recall import Banks, MemoryParts
 from reasoningbank.experiment.records import Step, StepFolder, TrialKey, TrialRecord
 from reasoningbank.experiment.settings import RetrievedMemory
 from reasoningbank.experiment.streams import Learner, Snapshots
@@ -53,11 +53,10 @@ class LearningSession:
         self.again = again
         self.missing = missing
         self.snapshots = Snapshots(self.folder.path)
-        self.parts = MemoryParts(context)
+        self.parts = MemoryParts(context, plan.corpus, plan.tasks)
         self._context = context
         self._todo = todo
         self._banks = Banks(experiment, self.folder.path, plan, self.parts)
-        self._recalls = Recalls(context, plan, self.parts.builder)
         self._streams: dict[tuple[str, int], TaskStream] = {}
         self._waiting: Counter[str] = Counter()
         self._began = False
@@ -76,7 +75,7 @@ class LearningSession:
     def trial(self, job: Job, worker: int) -> Trial:
         """Return a trial with what it is given of memory."""
         bank, program = partial(self._bank, job), self._program(job)
-        remember = partial(self._recalls.recall, job, bank, program)
+        remember = partial(self.parts.recall, job, bank, program)
         parts = self._context, self.experiment, job, worker
         return Trial(*parts, remember=remember, tokens=self._tokens(job))
 
@@ -102,13 +101,11 @@ class LearningSession:
             raise UsageError("; ".join(self._waiting), where=where, hint=hint)
         for reason, trials in self._waiting.items():
             self.on_notice(f"{counted(trials)} not run: {reason}")
-        stopped = [stream.stopped for stream in self._streams.values() if stream.stopped]
-        if stopped:
+        if stopped := [stream for stream in self._streams.values() if stream.stopped]:
             more = f" (and {len(stopped) - 1} more streams)" if len(stopped) > 1 else ""
-            what = f"a stream ended before its last step: {stopped[0]}{more}"
-            kinds = {stream.stopped_by for stream in self._streams.values() if stream.stopped}
-            rerun = f"reasoningbank rerun RUN --status {'bug' if 'bug' in kinds else 'error'}"
-            hint = f"fix the cause, then: {rerun} --missing"
+            what = f"a stream ended before its last step: {stopped[0].stopped}{more}"
+            status = "bug" if any(one.stopped_by == "bug" for one in stopped) else "error"
+            hint = f"fix the cause, then: reasoningbank rerun RUN --status {status} --missing"
             raise EndpointError(what, where=where, hint=hint)
 
     def judged(self, arm: Arm, record: TrialRecord) -> TrialRecord:
@@ -158,12 +155,10 @@ class LearningSession:
     def _lost(self) -> list[Job]:
         """Return the last steps of streams whose final bank can no longer be read."""
         lost: list[Job] = []
-        roots = {
-            (bank_arm(self.experiment, job.arm).name, job.key.seed)
-            for job in self._todo
-            if job.step is None and bank_arm(self.experiment, job.arm).learns
-        }
-        for name, order in sorted(roots):
+        roots = [
+            (bank_arm(self.experiment, j.arm), j.key.seed) for j in self._todo if j.step is None
+        ]
+        for name, order in sorted({(root.name, seed) for root, seed in roots if root.learns}):
             steps = StepFolder(self.folder.path, name, order)
             with contextlib.suppress(RecordError):
                 taken = steps.taken()
@@ -217,10 +212,9 @@ class LearningSession:
             how = f"{arm.compile.optimizer} on {len(tasks)} tasks{most}"
             self.on_notice(f"{name}.{seed} is compiled with {how}")
             self._began = True
-            parts = self._context, self.experiment, arm, seed, tasks
-            asked, leakage = partial(self._recalls.asked, arm), self._recalls.leakage(None)
-            embed, stop = self.parts.embedder.passages, self.stop.event
-            compilation = Compilation(*parts, asked, leakage, embed, limit, stop)
+            compilation = Compilation(
+                self._context, self.experiment, arm, seed, tasks, self.parts, limit, self.stop.event
+            )
             compilation.run(self.folder, [one.task for one in mine if self._program(one) is None])
             return self._program(job) is not None
         return False
@@ -232,14 +226,14 @@ class LearningSession:
 
     def _limit(self, job: Job) -> int | None:
         """Return the most tokens of compiling; None without a limit, or before it is known."""
-        settings, seed = job.arm.compile, job.key.seed
-        if settings is None or not settings.match_tokens_of:
+        settings, like, seed = job.arm.compile, job.arm.compiled_like, job.key.seed
+        if not like:
             return settings.tokens if settings else None
-        steps = StepFolder(self.folder.path, settings.match_tokens_of, seed).taken()
-        keys = (TrialKey(settings.match_tokens_of, step.task, seed) for step in steps)
-        trials = sum(self.folder.read(key).usage.tokens for key in keys)
-        known = len(steps) == len(self.plan.stream)
-        return trials + sum(step.usage.tokens for step in steps) if known else None
+        steps = StepFolder(self.folder.path, like, seed).taken()
+        if len(steps) < len(self.plan.stream):
+            return None
+        trials = (self.folder.read(TrialKey(like, step.task, seed)) for step in steps)
+        return sum(one.usage.tokens for one in (*trials, *steps))
 
     def _tokens(self, job: Job) -> int | None:
         """Return the tokens of the trial that a trial matches; None for none."""

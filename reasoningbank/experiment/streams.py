@@ -70,13 +70,11 @@ def outcome_of(
     judgements: Mapping[str, Mapping[str, Any]],
 ) -> Outcome:
     """Return the verdict on an attempt that an arm learns from."""
-    said = dict(verdict or {})
+    said, key = dict(verdict or {}), "lenient" if metric == "lenient" else "strict"
     counts = said.get("status") not in (None, "gold_defect")
-    key = "lenient" if metric == "lenient" else "strict"
     judges: dict[str, bool | None] = {"execution": bool(said.get(key)) if counts else None}
-    for name, words in judgements.items():
-        success = words.get("success")
-        judges[name] = success if isinstance(success, bool) else None
+    successes = {name: words.get("success") for name, words in judgements.items()}
+    judges |= {name: one if isinstance(one, bool) else None for name, one in successes.items()}
     rule = rule_verdict(said)
     judges.setdefault("rule", rule["success"] if rule else None)
     lm, believed = f"lm:{arm.judge_lm}", arm.learns_from

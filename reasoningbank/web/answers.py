@@ -17,10 +17,9 @@ from pydantic import BaseModel, ConfigDict, Field
 from reasoningbank.agents.registry import AGENTS
 from reasoningbank.corpus import load_shacl_tasks
 from reasoningbank.errors import BudgetError, UsageError
-from reasoningbank.experiment.ask import AskResult, Solver, open_solver, sentence_of
-from reasoningbank.experiment.feedback import Feedback, task_of_question, write_feedback
+from reasoningbank.experiment.ask import AskResult, Solver, StepReader, open_solver, sentence_of
+from reasoningbank.experiment.memory_sources import Feedback, task_of_question, write_feedback
 from reasoningbank.experiment.plan import hidden_tasks
-from reasoningbank.experiment.steps import StepReader
 from reasoningbank.lm import parse_name
 from reasoningbank.memory.experience import Experience
 from reasoningbank.nl2sparql.confidence import confidence_in

@@ -194,7 +194,7 @@ def test_agents_are_handed_blind_tasks_and_the_oracle_the_gold(
     attempt = Trial.attempt
 
     def spy(self: Trial, task: Task, **more: Any) -> Any:
-        seen[self.arm.agent] = task
+        seen[self.job.arm.agent] = task
         return attempt(self, task, **more)
 
     monkeypatch.setattr(Trial, "attempt", spy)
