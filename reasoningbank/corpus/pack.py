@@ -178,17 +178,8 @@ def endpoint_config(
         hint, where = f'add endpoint = "https://…" to its {_FILE}', str(pack.root)
         raise UsageError("the pack names no endpoint", where=where, hint=hint, code="no-endpoint")
     own = {pack.endpoint: query_url} if query_url else {}
-    config = EndpointConfig(
-        pack.endpoint,
-        pack.name,
-        pack.authority,
-        prefixes=dict(pack.prefixes),
-        query_url=query_url,
-        aliases=own if aliases is None else dict(aliases),
-        federated=tuple(federated),
-    )
-    labels = pack.label_properties or config.label_properties
-    return replace(config, label_properties=labels)
+    known = own if aliases is None else aliases
+    return _config(pack.endpoint, pack, pack, query_url, known, federated)
 
 
 def federated_config(
@@ -202,15 +193,27 @@ def federated_config(
 
     Prefixes and label properties of the pack are the defaults; `aliases` let it federate back.
     """
+    return _config(endpoint.url, endpoint, pack, query_url, aliases or {})
+
+
+def _config(
+    url: str,
+    source: Pack | FederatedEndpoint,
+    pack: Pack,
+    query_url: str | None,
+    aliases: Mapping[str, str],
+    federated: Sequence[EndpointConfig] = (),
+) -> EndpointConfig:
     config = EndpointConfig(
-        endpoint.url,
-        endpoint.name,
-        endpoint.authority,
-        prefixes={**pack.prefixes, **endpoint.prefixes},
+        url,
+        source.name,
+        source.authority,
+        prefixes={**pack.prefixes, **source.prefixes},
         query_url=query_url,
-        aliases=dict(aliases or {}),
+        aliases=dict(aliases),
+        federated=tuple(federated),
     )
-    labels = endpoint.label_properties or pack.label_properties or config.label_properties
+    labels = source.label_properties or pack.label_properties or config.label_properties
     return replace(config, label_properties=labels)
 
 

@@ -10,7 +10,7 @@ import re
 import time
 import warnings
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from functools import cache, lru_cache
@@ -275,11 +275,8 @@ def _check_query(task: LoadedTask, found: list[Finding]) -> PreparedQuery | None
 
 
 def _check_update(task: Task) -> Iterator[Finding]:
-    try:
-        parse_update(task.expected_sparql)
-    except Exception as error:
-        what = f"rdflib cannot parse the update: {_one_line(error)}"
-        yield _finding(task, "rdflib-syntax", what)
+    if reason := _refused(parse_update, task.expected_sparql):
+        yield _finding(task, "rdflib-syntax", f"rdflib cannot parse the update: {reason}")
     complaint = parsed_alone(f"{FAILS}{task.expected_sparql}")
     if complaint is not None:
         yield _finding(task, "query-syntax", f"Oxigraph cannot parse the update: {complaint}")
@@ -291,11 +288,7 @@ def _check_syntax(task: Task, prepared: PreparedQuery) -> Iterator[Finding]:
             what = f"rdflib parses the query, Oxigraph does not: {complaint}"
             yield _finding(task, "oxigraph-syntax", what)
         return
-    reason = "no reason given"
-    try:
-        parse_algebra(prepared.text)
-    except Exception as error:  # rdflib raises bare Exceptions too
-        reason = _one_line(error)
+    reason = _refused(parse_algebra, prepared.text) or "no reason given"
     what = f"Oxigraph parses the query, rdflib does not: {reason}"
     yield _finding(task, "rdflib-syntax", what)
 
@@ -321,8 +314,13 @@ def _finding(task: Task, code: str, what: str, **fields: Any) -> Finding:
     return Finding(code, text, task.source_file, fields={"id": task.id, **fields})
 
 
-def _one_line(error: Exception) -> str:
-    return " ".join(f"{error}".split())[:200]
+def _refused(parse: Callable[[str], object], text: str) -> str:
+    """Return why rdflib does not parse a text; empty if it does."""
+    try:
+        parse(text)
+    except Exception as error:  # rdflib raises bare Exceptions too
+        return " ".join(f"{error}".split())[:200] or type(error).__name__
+    return ""
 
 
 def _unmentioned(

@@ -5,9 +5,7 @@ Feedback is a person's verdict on an answer, kept in files that memory learns fr
 
 from __future__ import annotations
 
-import gzip
 import hashlib
-import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -21,7 +19,7 @@ from reasoningbank.errors import RecordError, UsageError
 from reasoningbank.experiment.context import opened_endpoint
 from reasoningbank.experiment.records import RunFolder, Step
 from reasoningbank.experiment.settings import EndpointSettings
-from reasoningbank.experiment.storage import plain, read_json, shipped, write_atomically
+from reasoningbank.experiment.storage import plain, read_json, shipped, unpacked, write_atomically
 from reasoningbank.experiment.streams import Snapshots
 from reasoningbank.memory import MemoryBank, Snapshot
 from reasoningbank.memory.distill import Distiller
@@ -79,12 +77,7 @@ def read_items(where: Path, snapshot: str = "") -> Snapshot:
     format = rdf_name(where)
     if format is None:
         return Snapshot.read(where)
-    try:
-        raw = where.read_bytes()
-        raw = gzip.decompress(raw) if where.suffix == ".gz" else raw
-    except (OSError, EOFError, zlib.error) as error:
-        raise RecordError(f"cannot read ({error})", where=str(where)) from error
-    return Snapshot.of(from_rdf(raw, format, where=str(where)))
+    return Snapshot.of(from_rdf(unpacked(where, ""), format, where=str(where)))
 
 
 def stream_of(where: Path, snapshot: str) -> Sequence[Step]:
