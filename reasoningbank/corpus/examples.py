@@ -43,11 +43,8 @@ QUERY_PROPERTIES = {
 
 #: The class of an example of each form, besides ``sh:SPARQLExecutable``.
 CLASS_OF_FORM = {
-    "SELECT": SH + "SPARQLSelectExecutable",
-    "ASK": SH + "SPARQLAskExecutable",
-    "CONSTRUCT": SH + "SPARQLConstructExecutable",
-    "DESCRIBE": SPEX + "SPARQLDescribeExecutable",
-    "UPDATE": SH + "SPARQLUpdateExecutable",
+    form: f"{SPEX if form == 'DESCRIBE' else SH}SPARQL{form.title()}Executable"
+    for form in QUERY_PROPERTIES.values()
 }
 
 #: The properties that are read.
@@ -134,7 +131,10 @@ def read_example_file(path: Path, name: str) -> ExampleFile:
         names, namespaces = raw.texts(SH + "prefix"), raw.texts(SH + "namespace")
         if names and namespaces:
             out.prefixes[names[0].removesuffix(":")] = namespaces[0]
-    out.examples = [raw for raw in subjects.values() if _is_example(raw)]
+        classes = map(local_name, raw.texts(RDF_TYPE))
+        queried = not raw.values.keys().isdisjoint(QUERY_PROPERTIES)
+        if queried or any(one.endswith(_EXECUTABLE) for one in classes):
+            out.examples.append(raw)
     return out
 
 
@@ -148,12 +148,6 @@ def _statements(data: bytes) -> Iterator[tuple[str, str, Value]]:
             continue
         key = str(quad.subject) if isinstance(quad.subject, ox.BlankNode) else quad.subject.value
         yield key, quad.predicate.value, quad.object
-
-
-def _is_example(raw: RawExample) -> bool:
-    if any(iri in raw.values for iri in QUERY_PROPERTIES):
-        return True
-    return any(local_name(v.value).endswith(_EXECUTABLE) for v in raw.values.get(RDF_TYPE, ()))
 
 
 def local_name(iri: str) -> str:

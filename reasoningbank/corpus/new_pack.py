@@ -37,16 +37,6 @@ _HEAD = """@prefix ex: <urn:reasoningbank:{name}/examples/> .
 @prefix schema: <https://schema.org/> .
 @prefix sh: <http://www.w3.org/ns/shacl#> .
 """
-_PACK = """title = {title}
-name = {name}
-endpoint = {endpoint}
-authority = ""  # who is responsible for the endpoint
-licence = ""  # of its data, e.g. CC-BY-4.0
-languages = ["en"]
-schema = "schema.ttl"
-{labels}
-[prefixes]
-{prefixes}"""
 _EXPERIMENT = """# The gold queries themselves, and one model call per question.
 name = {name}
 title = {title}
@@ -246,15 +236,20 @@ def _pack(
     name: str, config: EndpointConfig, prefixes: Mapping[str, str], names: Iterable[str]
 ) -> str:
     labels = [one for one in dict.fromkeys(names) if is_label(one)]
-    named = f"label_properties = {json.dumps(labels)}\n" if labels else ""
-    declared = (f"{json.dumps(key)} = {json.dumps(iri)}\n" for key, iri in sorted(prefixes.items()))
-    return _PACK.format(
-        title=json.dumps(f"What {config.source} holds"),
-        name=json.dumps(name),
-        endpoint=json.dumps(config.url),
-        labels=named,
-        prefixes="".join(declared),
-    )
+    lines = [
+        f"title = {json.dumps(f'What {config.source} holds')}",
+        f"name = {json.dumps(name)}",
+        f"endpoint = {json.dumps(config.url)}",
+        'authority = ""  # who is responsible for the endpoint',
+        'licence = ""  # of its data, e.g. CC-BY-4.0',
+        'languages = ["en"]',
+        'schema = "schema.ttl"',
+        *([f"label_properties = {json.dumps(labels)}"] if labels else []),
+        "",
+        "[prefixes]",
+        *(f"{json.dumps(prefix)} = {json.dumps(iri)}" for prefix, iri in sorted(prefixes.items())),
+    ]
+    return "\n".join(lines) + "\n"
 
 
 def _schema(classes: Sequence[FoundClass], prefixes: Mapping[str, str]) -> str:

@@ -96,7 +96,10 @@ def split_tasks(
         if group[0].split in placed:
             placed[group[0].split] += group
         else:
-            strata[_stratum(group)].append((name, group))
+            form = min((task.form for task in group), key=_RARE_FIRST.index)
+            counts = Counter(task.complexity for task in group)
+            most = min(counts, key=lambda one: (-counts[one], one))
+            strata[f"{form} {most}"].append((name, group))
     for stratum, members in strata.items():
         members.sort(key=lambda member: (shuffle_key(seed, member[0]), member[0]))
         start = int(shuffle_key(seed, f"stratum {stratum}")[:13], 16) / 16**13
@@ -108,12 +111,6 @@ def split_tasks(
             before += len(group)
     ordered = {part: tuple(sorted(found, key=lambda t: t.id)) for part, found in placed.items()}
     return Split(ordered["train"], ordered["dev"], ordered["test"])
-
-
-def _stratum(group: Sequence[Task]) -> str:
-    form = min((task.form for task in group), key=_RARE_FIRST.index)
-    counts = Counter(task.complexity for task in group)
-    return f"{form} {min(counts, key=lambda c: (-counts[c], c))}"
 
 
 def _part_at(place: float, shares: Mapping[str, float]) -> SplitName:

@@ -258,8 +258,15 @@ def _node(value: ox.NamedNode | ox.BlankNode | ox.Literal) -> Node:
 
 def _check_query(task: LoadedTask, found: list[Finding]) -> PreparedQuery | None:
     """Parse a gold with rdflib and Oxigraph, and compare its SERVICEs with what it declares."""
+
+    def note(code: str, what: str) -> None:
+        found.append(_finding(task, code, what))
+
     if task.form == "UPDATE":
-        found += _check_update(task)
+        if reason := _refused(parse_update, task.expected_sparql):
+            note("rdflib-syntax", f"rdflib cannot parse the update: {reason}")
+        if (complaint := parsed_alone(f"{FAILS}{task.expected_sparql}")) is not None:
+            note("query-syntax", f"Oxigraph cannot parse the update: {complaint}")
         return None
     declared = declared_prefixes(task.expected_sparql)
     # Undeclared prefixes were found when loading; the rest is checked all the same.
@@ -268,45 +275,24 @@ def _check_query(task: LoadedTask, found: list[Finding]) -> PreparedQuery | None
     try:
         prepared = prepare(task.written, prefixes={**STANDARD_PREFIXES, **assumed, **declared})
     except QueryError as error:
-        found.append(_finding(task, "query-syntax", f"{error}"))
+        note("query-syntax", f"{error}")
         return None
-    found += [*_check_syntax(task, prepared), *_check_services(task, prepared)]
-    return prepared
-
-
-def _check_update(task: Task) -> Iterator[Finding]:
-    if reason := _refused(parse_update, task.expected_sparql):
-        yield _finding(task, "rdflib-syntax", f"rdflib cannot parse the update: {reason}")
-    complaint = parsed_alone(f"{FAILS}{task.expected_sparql}")
-    if complaint is not None:
-        yield _finding(task, "query-syntax", f"Oxigraph cannot parse the update: {complaint}")
-
-
-def _check_syntax(task: Task, prepared: PreparedQuery) -> Iterator[Finding]:
-    if prepared.parsed is not None:
-        if (complaint := prepared.complaint()) is not None:
-            what = f"rdflib parses the query, Oxigraph does not: {complaint}"
-            yield _finding(task, "oxigraph-syntax", what)
-        return
-    reason = _refused(parse_algebra, prepared.text) or "no reason given"
-    what = f"Oxigraph parses the query, rdflib does not: {reason}"
-    yield _finding(task, "rdflib-syntax", what)
-
-
-def _check_services(task: Task, prepared: PreparedQuery) -> Iterator[Finding]:
+    if prepared.parsed is None:
+        reason = _refused(parse_algebra, prepared.text) or "no reason given"
+        note("rdflib-syntax", f"Oxigraph parses the query, rdflib does not: {reason}")
+    elif (complaint := prepared.complaint()) is not None:
+        note("oxigraph-syntax", f"rdflib parses the query, Oxigraph does not: {complaint}")
     asked = {address_key(url): url for url in prepared.services if not url.startswith("?")}
     named = {address_key(url): url for url in task.federates_with}
-    found = [
-        f"queries <{asked[key]}>, which no spex:federatesWith names"
-        for key in asked.keys() - named.keys()
-    ]
+    for key in asked.keys() - named.keys():
+        what = f"queries <{asked[key]}>, which no spex:federatesWith names"
+        note("federates-mismatch", what)
     # A SERVICE with a variable may go to any of those that are named.
     if not any(url.startswith("?") for url in prepared.services):
-        found += [
-            f"names <{named[key]}> as spex:federatesWith, and has no SERVICE there"
-            for key in named.keys() - asked.keys()
-        ]
-    return (_finding(task, "federates-mismatch", what) for what in found)
+        for key in named.keys() - asked.keys():
+            what = f"names <{named[key]}> as spex:federatesWith, and has no SERVICE there"
+            note("federates-mismatch", what)
+    return prepared
 
 
 def _finding(task: Task, code: str, what: str, **fields: Any) -> Finding:
@@ -337,7 +323,11 @@ def _unmentioned(
                     names[node] = [*names.get(node, ()), *found]
                 left = _left_out([one for one, _ in left], names)
     for one, constants in left:
-        kept = [c for c in constants if client is not None or not _is_code(c)]
+        kept = [
+            c
+            for c in constants
+            if client is not None or not (isinstance(c, URIRef) and re.search(r"\d", local_name(c)))
+        ]
         if kept:
             shown = ", ".join(map(_shown, kept[:_MOST_NAMED]))
             more = f" and {len(kept) - _MOST_NAMED} more" if len(kept) > _MOST_NAMED else ""
@@ -374,10 +364,6 @@ def _left_out(
             if constants:
                 found.append((one, constants))
     return found
-
-
-def _is_code(constant: URIRef | Text) -> bool:
-    return isinstance(constant, URIRef) and bool(re.search(r"\d", local_name(str(constant))))
 
 
 def _shown(node: Node) -> str:

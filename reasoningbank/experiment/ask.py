@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -306,14 +306,13 @@ def named_step(name: str, found: Mapping[str, Any]) -> ShownStep:
     return ShownStep(name, describe(found) if describe else "", code)
 
 
+def _scored(shown: Iterable[tuple[str, float]], what: str) -> str:
+    return ", ".join(f"{name} {score:.2f}" for name, score in shown) or f"no {what}"
+
+
 def _examples(found: Mapping[str, Any]) -> str:
     shown = found.get("examples") or found.get("retrieved_examples") or ()
-    return ", ".join(f"{one['id']} {one['score']:.2f}" for one in shown) or "no example"
-
-
-def _patterns(found: Mapping[str, Any]) -> str:
-    shown = [f"{name} {score:.2f}" for name, score in found["patterns"].items()]
-    return ", ".join(shown) or "no pattern"
+    return _scored(((one["id"], one["score"]) for one in shown), "example")
 
 
 def _validated(found: Mapping[str, Any]) -> str:
@@ -321,13 +320,9 @@ def _validated(found: Mapping[str, Any]) -> str:
     return rows + ("; ".join(found["problems"]) or "sound")
 
 
-def _explored(found: Mapping[str, Any]) -> str:
-    return "; ".join(filter(None, (", ".join(found["discovered_properties"]), *found["findings"])))
-
-
 _WRITES = ("exchange", "adapt", "synthesise", "fix", "write", "generate")
 _DESCRIBE: dict[str, Callable[[Mapping[str, Any]], str]] = {
-    "detect": _patterns,
+    "detect": lambda found: _scored(found["patterns"].items(), "pattern"),
     "retrieve": _examples,
     "constrain": lambda found: f"{found['chars']} characters of rules",
     **dict.fromkeys(
@@ -343,6 +338,8 @@ _DESCRIBE: dict[str, Callable[[Mapping[str, Any]], str]] = {
     **dict.fromkeys(("write", "generate"), lambda found: str(found.get("family") or "")),
     "execute": lambda found: found["execution_error"] or f"{found['result_count']} rows",
     "verify": lambda found: "; ".join(found["validation_errors"]) or "sound",
-    "explore": _explored,
+    "explore": lambda found: "; ".join(
+        filter(None, (", ".join(found["discovered_properties"]), *found["findings"]))
+    ),
     "output": lambda found: f"confidence {found['confidence']:.2f}" if found["calibrated"] else "",
 }

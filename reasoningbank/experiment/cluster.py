@@ -13,6 +13,7 @@ import threading
 import weakref
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import CancelledError
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -72,7 +73,7 @@ def open_cluster(
         try:
             client.register_plugin(setup, name=name)
             # Where there is memory, the driver queries the endpoint too.
-            yield Cluster(client, name, RunStorage(run), share, driver=experiment.uses_memory)
+            yield Cluster(client, name, RunStorage(run), share, experiment.uses_memory)
         finally:
             share(1)
             # If the cluster is gone, there is nothing to undo.
@@ -81,6 +82,7 @@ def open_cluster(
                     client.unregister_worker_plugin(name)
 
 
+@dataclass
 class Cluster:
     """Runs trials on the workers of a Dask cluster. Thread-safe.
 
@@ -88,17 +90,13 @@ class Cluster:
     driver if it sends requests too. Each worker learns it with its trials.
     """
 
-    def __init__(
-        self,
-        client: Any,
-        name: str,
-        storage: RunStorage,
-        share: Callable[[int], None],
-        *,
-        driver: bool,
-    ) -> None:
-        self._client, self._name, self._storage = client, name, storage
-        self._share, self._driver = share, driver
+    client: Any
+    name: str
+    storage: RunStorage
+    share: Callable[[int], None]
+    driver: bool
+
+    def __post_init__(self) -> None:
         self._slots = self._sharers = 1
         self._banks: weakref.WeakValueDictionary[str, Any] = weakref.WeakValueDictionary()
         self._lock = threading.Lock()
@@ -107,19 +105,19 @@ class Cluster:
         """Return how many trials may be handed out: one waits, so that no worker does."""
         # A client without its scheduler would wait for it.
         with contextlib.suppress(OSError, CancelledError):
-            if self._client.status != "running":
+            if self.client.status != "running":
                 return self._slots
-            workers = self._client.nthreads()
-            self._slots, self._sharers = sum(workers.values()) + 1, len(workers) + self._driver
-            self._share(self._sharers)
+            workers = self.client.nthreads()
+            self._slots, self._sharers = sum(workers.values()) + 1, len(workers) + self.driver
+            self.share(self._sharers)
         return self._slots
 
     def run(self, job: Job, given: Given) -> TrialRecord:
         """Run a trial on a worker and return its record."""
         try:
             bank = self._bank(given.bank) if given.bank else None
-            parts = self._name, job, given, bank, self._sharers
-            future = self._client.submit(run_on_worker, *parts, pure=False)
+            parts = self.name, job, given, bank, self._sharers
+            future = self.client.submit(run_on_worker, *parts, pure=False)
             return TrialRecord.from_json(future.result())
         except distributed.KilledWorker:
             died = Finding("worker-died", "every worker that ran the trial died")
@@ -140,8 +138,8 @@ class Cluster:
         with self._lock:
             future = self._banks.get(name)
             if future is None:
-                raw = gzip.compress(self._storage.read(f"memory/{name}.jsonl"), mtime=0)
-                future = self._client.submit(bytes, raw, key=f"reasoningbank-bank-{name}")
+                raw = gzip.compress(self.storage.read(f"memory/{name}.jsonl"), mtime=0)
+                future = self.client.submit(bytes, raw, key=f"reasoningbank-bank-{name}")
                 self._banks[name] = future
             return future
 

@@ -454,7 +454,8 @@ def _unknown(location: Sequence[str | int]) -> str:
     tables: list[type[BaseModel]] = [Experiment]
     for part in filter(None, map(str, location[:-1])):
         fields = [one.model_fields[part] for one in tables if part in one.model_fields]
-        tagged = [one for one in tables if part in get_args(_source_of(one))]
+        sources = (getattr(one.model_fields.get("source"), "annotation", None) for one in tables)
+        tagged = [one for one, of in zip(tables, sources, strict=True) if part in get_args(of)]
         inner = [one for field in fields for one in _tables_in(field.annotation)]
         tables = inner or tagged or tables
     wrong = str(location[-1])
@@ -474,10 +475,6 @@ def _tables_in(annotation: Any) -> list[type[BaseModel]]:
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return [annotation]
     return [table for one in get_args(annotation) for table in _tables_in(one)]
-
-
-def _source_of(table: type[BaseModel]) -> Any:
-    return getattr(table.model_fields.get("source"), "annotation", None)
 
 
 def apply_changes(data: Mapping[str, Any], changes: Sequence[str]) -> dict[str, Any]:

@@ -12,8 +12,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from reasoningbank.agents import takes_examples
 from reasoningbank.agents.program import Predictors, give
 from reasoningbank.corpus import Task, split_tasks
@@ -52,7 +50,7 @@ from reasoningbank.memory.demonstrations import (
 from reasoningbank.memory.distill import Distiller
 from reasoningbank.memory.item import Turn
 from reasoningbank.memory.schema_card import SchemaCard
-from reasoningbank.retrieval import Vectors, open_embedder
+from reasoningbank.retrieval import open_embedder
 from reasoningbank.schema import Schema
 from reasoningbank.sparql import Discovery, discover
 from reasoningbank.tools import MemoryTools, SPARQLTools
@@ -62,25 +60,6 @@ from reasoningbank.trajectory import Recorder
 OpenBank = Callable[[], tuple[str, MemoryBank]]
 #: Retrieved successes whose turns are shown as demonstrations.
 MOST_DEMONSTRATIONS = 1
-
-
-class CachedEmbedder:
-    """The package's embedder with a cache of passages, since banks are reopened at every step."""
-
-    def __init__(self) -> None:
-        self._model = open_embedder()
-        self.name, self.dimensions = self._model.name, self._model.dimensions
-        self.queries = self._model.queries
-        self._rows: dict[str, np.ndarray[tuple[int, ...], np.dtype[np.float32]]] = {}
-        self._lock = threading.Lock()
-
-    def passages(self, texts: Sequence[str]) -> Vectors:
-        """Return a unit vector per passage."""
-        with self._lock:
-            new = [text for text in dict.fromkeys(texts) if text not in self._rows]
-            if new or not texts:
-                self._rows.update(zip(new, found := self._model.passages(new), strict=True))
-            return np.stack([self._rows[text] for text in texts]) if texts else found
 
 
 class MemoryParts:
@@ -93,7 +72,7 @@ class MemoryParts:
         key = context.pack.key if context.pack else ""
         self._scope = Scope(pack=key, endpoint=context.endpoint.url)
         self._worked: dict[str, tuple[Turn, ...]] = {}
-        self.embedder = CachedEmbedder()
+        self.embedder = open_embedder()
         self._builders: dict[str, ContextBuilder] = {}
         self._discovery: Discovery | None = None
         self._schema_card: SchemaCard | None = None

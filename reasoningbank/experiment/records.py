@@ -17,6 +17,8 @@ from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any, TypeVar
 
+from pydantic import TypeAdapter
+
 from reasoningbank.agents import UNJUDGED, Attempt, AttemptStatus
 from reasoningbank.errors import RecordError, UsageError
 from reasoningbank.experiment.storage import RunStorage, write_atomically
@@ -196,10 +198,10 @@ class Step:
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Step:
         """Read what `to_json` wrote."""
-        rest = {name: value for name, value in data.items() if name != "version"}
-        for name in ("retrieved", "added", "merged", "rejected", "changes"):
-            rest[name] = tuple(rest.get(name) or ())
-        return cls(**{**rest, "usage": Usage(**rest.get("usage", {}))})
+        return _STEP.validate_python(data)
+
+
+_STEP = TypeAdapter(Step)
 
 
 class RunFolder:
@@ -436,12 +438,11 @@ class StepFolder:
 
     def read(self, step: int) -> Step | None:
         """Return a step; None if it was not taken yet."""
-        name = self._name(step)
-        if not self._storage.exists(name):
+        if not self._storage.exists(name := self._name(step)):
             return None
         found = _step(self._storage, name)
         if (found.arm, found.order, found.step) != (*self._stream, step):
-            raise RecordError("holds another step", where=str(self._storage.path(name)))
+            raise RecordError("holds another step", where=str(self.file(step)))
         return found
 
     def write(self, step: Step) -> None:

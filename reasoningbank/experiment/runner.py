@@ -186,9 +186,7 @@ def _run_trials(
         # Runs without memory need not import it.
         from reasoningbank.experiment.session import LearningSession
 
-        session = LearningSession(
-            experiment, plan, writer, context, todo, again=again, missing=missing
-        )
+        session = LearningSession(experiment, plan, writer, context, todo, again, missing)
         stack.callback(session.close)
 
     retrier = Retrier(experiment.retries, writer.stop.event.wait)

@@ -73,6 +73,7 @@ class Sampled:
         return replace(self.chosen.attempt, usage=whole)
 
 
+@dataclass
 class Teacher:
     """Judges attempts at one training task, and says what the next one sees.
 
@@ -81,40 +82,36 @@ class Teacher:
     query that they see, so every other note holds the columns and paths alone.
     """
 
-    def __init__(
-        self,
-        judge: ExecutionJudge,
-        client: SPARQLClient,
-        task: Task,
-        *,
-        metric: str,
-        linker: EntityLinker,
-        explain: Callable[[str, bool], Sequence[str]],
-    ) -> None:
-        self._judge, self._client, self._task = judge, client, task
+    judge: ExecutionJudge
+    client: SPARQLClient
+    task: Task
+    metric: str
+    linker: EntityLinker
+    explain: Callable[[str, bool], Sequence[str]]
+
+    def __post_init__(self) -> None:
         # The same query is judged by `right`, and then by `note`.
-        self._examine = functools.lru_cache(judge.examine)
-        self._lenient, self._linker, self._explain = metric == "lenient", linker, explain
+        self._examine = functools.lru_cache(self.judge.examine)
         self._from = functools.cache(lambda start: tuple(self._search(start)))
 
     def right(self, query: str | None) -> bool:
         """Return whether a query is right."""
-        verdict = self._examine(self._task, query or "").verdict
-        return verdict.lenient if self._lenient else verdict.strict
+        verdict = self._examine(self.task, query or "").verdict
+        return verdict.lenient if self.metric == "lenient" else verdict.strict
 
     def note(self, number: int, query: str | None) -> str:
         """Return what an attempt after a wrong query sees."""
-        query, prefixes = query or "", self._client.config.namespaces
-        judgement = self._examine(self._task, query)
-        starts = [one for found in self._linker.mentions(self._task.query) for one in found.names]
+        query, prefixes = query or "", self.client.config.namespaces
+        judgement = self._examine(self.task, query)
+        starts = [one for found in self.linker.mentions(self.task.query) for one in found.names]
         # Words of the question that the query takes for text.
         texts = dict.fromkeys(_STRING.findall(query))
-        starts += [string_literal(text) for text in texts if text in self._task.query]
+        starts += [string_literal(text) for text in texts if text in self.task.query]
         paths = [path for start in starts for path in self._from(start)]
         if self.hints(number) and paths:
             columns = " ".join(f"?{name}" for name in judgement.evidence.gold.variables)
             return HINT.format(columns=columns, paths="\n".join([PATHS, *paths]))
-        lines = [*feedback(judgement, query, self._explain, prefixes, rows=False)]
+        lines = [*feedback(judgement, query, self.explain, prefixes, rows=False)]
         lines += [PATHS, *paths] if paths else []
         return AGAIN.format(query=query or "(none)", feedback="\n".join(lines))
 
@@ -124,13 +121,13 @@ class Teacher:
         return number % 2 == 1
 
     def _search(self, start: str) -> Iterator[str]:
-        answer = self._judge.gold(self._task).answer
+        answer = self.judge.gold(self.task).answer
         if answer.form != "table":
             return
         for name in answer.variables:
             values = [one for one in answer.table[name].to_pylist() if one is not None]
-            for path in paths_to(self._client, start, values):
-                yield path.pattern(name, self._client.config.namespaces)
+            for path in paths_to(self.client, start, values):
+                yield path.pattern(name, self.client.config.namespaces)
 
 
 def rollout_seed(seed: int, number: int) -> int:
@@ -182,10 +179,14 @@ def sample(
         settled = settings.kind == "retry" or (sequential and _repeats(done))
         if settled and _has_rows(done[-1]):
             break
-    voted = _voted(done)
+    voted, parallel = _voted(done), settings.kind == "parallel"
+
+    def rank(one: Rollout) -> tuple[bool, int, bool, int]:
+        counts, later = (one.agreed, -1) if parallel else (one.answer is not None, 1)
+        return _has_rows(one), counts, bool(one.attempt.sparql), later * one.number
+
     # The most frequent result, the first of those; or the last one with rows.
-    parallel = settings.kind == "parallel"
-    best = max(voted, key=lambda one: _rank(one, parallel=parallel))
+    best = max(voted, key=rank)
     return Sampled(best, tuple(one for one in voted if one is not best))
 
 
@@ -221,11 +222,6 @@ def _voted(done: list[Rollout]) -> list[Rollout]:
             groups.append((one.answer, [one.number]))
     agreed = {number: len(numbers) for _, numbers in groups for number in numbers}
     return [replace(one, agreed=agreed.get(one.number, 0)) for one in done]
-
-
-def _rank(one: Rollout, *, parallel: bool) -> tuple[bool, int, bool, int]:
-    counts = one.agreed if parallel else one.answer is not None
-    return (_has_rows(one), counts, bool(one.attempt.sparql), (-1 if parallel else 1) * one.number)
 
 
 def _has_rows(one: Rollout) -> bool:

@@ -11,7 +11,7 @@ import contextlib
 import itertools
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -31,39 +31,31 @@ from reasoningbank.experiment.trial import Trial, judge_attempts
 from reasoningbank.memory import MemoryBank, Snapshot
 
 
+@dataclass
 class LearningSession:
     """Orders the trials of a run with memory, context layers or sampling, and equips them."""
 
-    def __init__(
-        self,
-        experiment: Experiment,
-        plan: Plan,
-        writer: RecordWriter,
-        context: RunContext,
-        todo: Sequence[Job],
-        *,
-        again: Collection[TrialKey],
-        missing: bool,
-    ) -> None:
-        self.experiment = experiment
-        self.plan = plan
-        self.folder = writer.folder
-        self.stop = writer.stop
-        self.on_notice = writer.on_notice
-        self.again = again
-        self.missing = missing
+    experiment: Experiment
+    plan: Plan
+    writer: RecordWriter
+    context: RunContext
+    todo: Sequence[Job]
+    again: Collection[TrialKey]
+    missing: bool
+
+    def __post_init__(self) -> None:
+        self.folder, self.stop = self.writer.folder, self.writer.stop.event
+        self.on_notice = self.writer.on_notice
         self.snapshots = Snapshots(self.folder.path)
-        self.parts = MemoryParts(context, plan.corpus, plan.tasks)
-        self._context = context
-        self._todo = todo
-        self._banks = Banks(experiment, self.folder.path, plan, self.parts)
+        self.parts = MemoryParts(self.context, self.plan.corpus, self.plan.tasks)
+        self._banks = Banks(self.experiment, self.folder.path, self.plan, self.parts)
         self._streams: dict[tuple[str, int], TaskStream] = {}
         self._waiting: Counter[str] = Counter()
         self._began = False
 
     def waves(self) -> Iterator[list[Iterable[Job]]]:
         """Yield the chains that can run side by side, one wave after the other."""
-        left = [*self._lost(), *self._todo]
+        left = [*self._lost(), *self.todo]
         while left:
             chains, left = self._ready(left)
             self._began = self._began or bool(chains)
@@ -76,7 +68,7 @@ class LearningSession:
         """Return a trial with what it is given of memory."""
         bank, program = partial(self._bank, job), self._program(job)
         remember = partial(self.parts.recall, job, bank, program)
-        parts = self._context, self.experiment, job, worker
+        parts = self.context, self.experiment, job, worker
         return Trial(*parts, remember=remember, tokens=self._tokens(job))
 
     def given(self, job: Job) -> Given:
@@ -112,7 +104,7 @@ class LearningSession:
         """Return a record with the judgements that its arm learns from."""
         if arm.learns_from == "execution":
             return record
-        judged = judge_attempts(self._context, arm.judge_lm, record)
+        judged = judge_attempts(self.context, arm.judge_lm, record)
         if judged != record:
             self.folder.write(judged)
         return judged
@@ -156,7 +148,7 @@ class LearningSession:
         """Return the last steps of streams whose final bank can no longer be read."""
         lost: list[Job] = []
         roots = [
-            (bank_arm(self.experiment, j.arm), j.key.seed) for j in self._todo if j.step is None
+            (bank_arm(self.experiment, j.arm), j.key.seed) for j in self.todo if j.step is None
         ]
         for name, order in sorted({(root.name, seed) for root, seed in roots if root.learns}):
             steps = StepFolder(self.folder.path, name, order)
@@ -199,7 +191,7 @@ class LearningSession:
         """Compile what the first of these trials needs that can be; return whether it can run."""
         for job in jobs:
             (name, seed), arm, limit = _place(job), job.arm, self._limit(job)
-            if not arm.compile or self.stop.event.is_set() or (arm.compiled_like and not limit):
+            if not arm.compile or self.stop.is_set() or (arm.compiled_like and not limit):
                 continue
             mine = [one for one in self.plan.jobs if _place(one) == (name, seed)]
             there = next((str(one.key) for one in mine if self.folder.done(one.key)), "")
@@ -213,7 +205,7 @@ class LearningSession:
             self.on_notice(f"{name}.{seed} is compiled with {how}")
             self._began = True
             compilation = Compilation(
-                self._context, self.experiment, arm, seed, tasks, self.parts, limit, self.stop.event
+                self.context, self.experiment, arm, seed, tasks, self.parts, limit, self.stop
             )
             compilation.run(self.folder, [one.task for one in mine if self._program(one) is None])
             return self._program(job) is not None
@@ -386,7 +378,7 @@ class TaskStream:
             )
         failure: Exception | None = None
         for seconds in itertools.chain([0.0], waits(session.experiment.retries)):
-            if seconds and session.stop.event.wait(seconds):
+            if seconds and session.stop.wait(seconds):
                 return None
             try:
                 record = session.judged(self.arm, record)

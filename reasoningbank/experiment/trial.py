@@ -284,14 +284,10 @@ class Trial:
         believed = self.job.arm.learns_from == "execution"
         if not (self.job.teaches and believed and self.experiment.learning.attempts > 1):
             return None
-        return Teacher(
-            self.context.judge,
-            self.context.client,
-            self.job.task,
-            metric=self.experiment.metric,
-            linker=self.context.linker,
-            explain=explainer(self.context.client, self.context.schema),
-        )
+        context = self.context
+        explain = explainer(context.client, context.schema)
+        parts = context.judge, context.client, self.job.task, self.experiment.metric
+        return Teacher(*parts, context.linker, explain)
 
     def _alone(self, number: int) -> tuple[FewShotExample, ...]:
         """Return the few-shot example that a retry sees alone; none for other attempts."""
