@@ -6,8 +6,6 @@ checked; `get_task_stats`, `sample_tasks` and `split_tasks` work on tasks. `SEVE
 codes of the findings.
 """
 
-from reasoningbank.corpus.examples import complete_prefixes as complete_prefixes
-from reasoningbank.corpus.examples import corpus_prefixes as corpus_prefixes
 from reasoningbank.corpus.features import Complexity as Complexity
 from reasoningbank.corpus.features import QueryFeatures as QueryFeatures
 from reasoningbank.corpus.features import query_features as query_features
@@ -27,6 +25,8 @@ from reasoningbank.corpus.registry import Registry as Registry
 from reasoningbank.corpus.registry import RegistryEndpoint as RegistryEndpoint
 from reasoningbank.corpus.registry import read_registry as read_registry
 from reasoningbank.corpus.shacl import Corpus as Corpus
+from reasoningbank.corpus.shacl import complete_prefixes as complete_prefixes
+from reasoningbank.corpus.shacl import corpus_prefixes as corpus_prefixes
 from reasoningbank.corpus.shacl import load_corpus as load_corpus
 from reasoningbank.corpus.shacl import load_shacl_tasks as load_shacl_tasks
 from reasoningbank.corpus.splits import LEVELS as LEVELS

@@ -24,7 +24,8 @@ from typing import Annotated, Any, NamedTuple
 import pyoxigraph as ox
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from reasoningbank.corpus.examples import (
+from reasoningbank.corpus.pack import Pack
+from reasoningbank.corpus.shacl import (
     CLASS_OF_FORM,
     QUERY_PROPERTIES,
     RB,
@@ -33,7 +34,6 @@ from reasoningbank.corpus.examples import (
     SH,
     SPEX,
 )
-from reasoningbank.corpus.pack import Pack
 from reasoningbank.corpus.splits import PARTS, SplitName
 from reasoningbank.errors import QueryError, UsageError, unknown_key
 from reasoningbank.findings import Finding

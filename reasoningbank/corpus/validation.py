@@ -24,19 +24,19 @@ from rdflib import namespace as known
 from rdflib.term import Literal as Text
 from rdflib.term import Node
 
-from reasoningbank.corpus.examples import (
+from reasoningbank.corpus.pack import Pack, load_pack, pack_homes
+from reasoningbank.corpus.questions import schema_names, unmentioned
+from reasoningbank.corpus.shacl import (
     PROPERTIES,
     RB,
     RawExample,
     complete_prefixes,
     declared_prefixes,
+    load_corpus,
     local_name,
     read_example_file,
     task_id,
 )
-from reasoningbank.corpus.pack import Pack, load_pack, pack_homes
-from reasoningbank.corpus.questions import schema_names, unmentioned
-from reasoningbank.corpus.shacl import load_corpus
 from reasoningbank.corpus.task import LoadedTask, Task
 from reasoningbank.errors import EndpointError, QueryError, SetupError
 from reasoningbank.findings import Finding

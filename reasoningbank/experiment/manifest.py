@@ -219,20 +219,18 @@ def _differing(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[str
 
 def replacements(folder: RunFolder, again: Iterable[TrialKey]) -> Callable[[TrialRecord], None]:
     """Return an observer that records in the manifest which judged trials were run again."""
-    before: dict[TrialKey, TrialRecord] = {}
+    before: dict[TrialKey, dict[str, Any]] = {}
     for key in again:
         with contextlib.suppress(RecordError):
             record = folder.read(key)
             if not record.failed:
-                before[key] = record
+                before[key] = {"status": record.status, "strict": record.strict}
 
     def note(record: TrialRecord) -> None:
-        old = before.pop(record.key, None)
-        manifest = folder.manifest
-        if old is None or manifest is None:
-            return
-        entry = {"trial": str(old.key), "status": old.status, "strict": old.strict}
-        folder.write_manifest(_with_entry(manifest, "replaced", **entry))
+        old, manifest = before.pop(record.key, None), folder.manifest
+        if old is not None and manifest is not None:
+            entry = {"trial": str(record.key), **old}
+            folder.write_manifest(_with_entry(manifest, "replaced", **entry))
 
     return note
 

@@ -100,9 +100,8 @@ def rejudge_run(
         hint = "choose execution, rule or lm:NAME"
         raise UsageError(f"unknown judge {judge!r}", where="--with", hint=hint)
     names = [str(arm["name"]) for arm in manifest["experiment"]["arms"]]
-    for arm in arms:
-        if arm not in names:
-            raise UsageError(f"unknown arm {arm!r}", hint=f"choose from {', '.join(names)}")
+    for arm in set(arms) - set(names):
+        raise UsageError(f"unknown arm {arm!r}", hint=f"choose from {', '.join(names)}")
     in_place = out is None or out.path.resolve() == folder.path.resolve()
     target = folder if out is None or in_place else out
     if in_place and folder.storage.is_archived:

@@ -272,20 +272,13 @@ def packed(pack: Pack) -> bytes:
     parts = [pack.root / "pack.toml", own, pack.test, pack.schema, pack.hints, *voids]
     if pack.documents is not None:
         parts += [*pack.data, pack.documents.initial]
-    files = {
-        file
-        for part in parts
-        if part is not None
-        for file in (part.rglob("*") if part.is_dir() else [part])
-        if file.is_file()
-    }
-    outside = [file for file in sorted(files) if not file.is_relative_to(pack.root)]
-    if outside:
-        what = f"{outside[0]} lies outside the pack, so workers would not get it"
-        hint = "move it into the pack's folder, or run in threads"
-        raise UsageError(what, where=pack.name, hint=hint, code="file-outside-pack")
+    files = {file for part in filter(None, parts) for file in (part, *part.rglob("*"))}
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
-        for file in sorted(files):
+        for file in sorted(filter(Path.is_file, files)):
+            if not file.is_relative_to(pack.root):
+                what = f"{file} lies outside the pack, so workers would not get it"
+                hint = "move it into the pack's folder, or run in threads"
+                raise UsageError(what, where=pack.name, hint=hint, code="file-outside-pack")
             archive.write(file, file.relative_to(pack.root))
     return buffer.getvalue()

@@ -22,7 +22,7 @@ from reasoningbank.corpus import (
     sample_tasks,
     split_tasks,
 )
-from reasoningbank.corpus.examples import property_of
+from reasoningbank.corpus.shacl import property_of
 from reasoningbank.errors import UsageError
 
 from .conftest import GOOD, HEAD
