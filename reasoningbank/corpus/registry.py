@@ -287,9 +287,8 @@ def _of_pack(pack: Pack) -> dict[str, tuple[str, Identity]]:
 
 
 def _endpoint(found: _Counted, from_pack: tuple[str, Identity] | None) -> RegistryEndpoint:
-    common = [url for url, _ in sorted(found.spellings.items(), key=lambda i: (-i[1], i[0]))]
+    common = sorted(found.spellings, key=lambda one: (-found.spellings[one], one))
     url, identity = from_pack or (common[0], identity_of(common[0]))
-    prefixes = sorted(found.prefixes.items(), key=lambda item: (-item[1], item[0]))
     graphs = [UsedGraph(graph, len(tasks)) for graph, tasks in found.graphs.items()]
     # The corpus is sorted by topic: take questions from all over it.
     questions = list(dict.fromkeys(found.questions.values()))
@@ -303,7 +302,7 @@ def _endpoint(found: _Counted, from_pack: tuple[str, Identity] | None) -> Regist
         as_target=len(found.ways["target"]),
         by_service=len(found.ways["service"]),
         declared=len(found.ways["declared"]),
-        prefixes=tuple(pair for pair, _ in prefixes),
+        prefixes=tuple(sorted(found.prefixes, key=lambda one: (-found.prefixes[one], one))),
         graphs=tuple(sorted(graphs, key=lambda g: (-g.tasks, g.graph))),
         questions=tuple(questions[::step][:QUESTIONS]),
     )

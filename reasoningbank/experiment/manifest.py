@@ -129,13 +129,13 @@ def _resumed(
     changed = _differing(last, code)
     if not changed:
         return manifest
-    names = [
-        f"{one.get('version', 'an older version')}{f' ({commit})' if commit else ''}"
-        for one in (code, first)
-        for commit in (one.get("commit"),)
-    ]
-    parts = ", ".join(changed)
-    on_notice(f"resumed with other code ({parts}): {names[0]}, begun with {names[1]}")
+
+    def named(one: Mapping[str, Any]) -> str:
+        commit = one.get("commit")
+        return f"{one.get('version', 'an older version')}{f' ({commit})' if commit else ''}"
+
+    other = f"resumed with other code ({', '.join(changed)})"
+    on_notice(f"{other}: {named(code)}, begun with {named(first)}")
     return _with_entry(manifest, "code_history", code=dict(code))
 
 

@@ -185,8 +185,7 @@ def named_bank(arm: Arm) -> str:
 
 def find_bank(arm: Arm, seed: int) -> tuple[RunStorage, str]:
     """Return a storage and the name in it of the bank that `memory.bank` names for a seed."""
-    where = shipped(Path(named_bank(arm)))
-    stream = arm.memory.stream if isinstance(arm.memory, BankMemory) else ""
+    where, stream = shipped(Path(named_bank(arm))), getattr(arm.memory, "stream", "")
     storage, name = RunStorage(where.parent), where.name
     if stream:
         taken = StepFolder(where, stream, seed).taken()
@@ -209,7 +208,7 @@ def read_bank(arm: Arm, seed: int) -> Snapshot:
     # Runs without memory need not import it.
     from reasoningbank.experiment.memory_sources import read_items
 
-    stream = arm.memory.stream if isinstance(arm.memory, BankMemory) else ""
+    stream = getattr(arm.memory, "stream", "")
     try:
         return read_items(Path(named_bank(arm)), f"{stream}.{seed}" if stream else "")
     except RecordError as error:

@@ -139,8 +139,7 @@ class LearningSession:
         return chains, waiting
 
     def _stream(self, job: Job) -> TaskStream:
-        place = _place(job)
-        if place not in self._streams:
+        if (place := _place(job)) not in self._streams:
             self._streams[place] = TaskStream(self, job.arm, job.key.seed)
         return self._streams[place]
 
@@ -176,9 +175,8 @@ class LearningSession:
                     return f"stream {arm.name}.{job.key.seed} waits for the trials of {name}"
         elif job.step is None and root.learns:
             taken = len(StepFolder(self.folder.path, root.name, job.key.seed).taken())
-            if taken < len(self.plan.stream):
-                place = f"{root.name}.{job.key.seed}"
-                return f"stream {place} is at step {taken} of {len(self.plan.stream)}"
+            if taken < (every := len(self.plan.stream)):
+                return f"stream {root.name}.{job.key.seed} is at step {taken} of {every}"
         if arm.compile and self._program(job) is None:
             if arm.compiled_like and self._limit(job) is None:
                 return f"{arm.name} waits for the stream {arm.compiled_like}.{job.key.seed}"
