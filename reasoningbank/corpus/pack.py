@@ -259,7 +259,7 @@ def open_endpoint(
         federated = [
             federated_config(pack, other, aliases[other.url], aliases=aliases) for other in others
         ]
-        yield endpoint_config(pack, aliases[pack.endpoint], federated=federated, aliases=aliases)
+        yield endpoint_config(pack, servers[0].url, federated=federated, aliases=aliases)
     finally:
         for server in servers:
             server.stop()

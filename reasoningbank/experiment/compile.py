@@ -165,7 +165,7 @@ class Compilation:
         if self._settings.optimizer != "KNNFewShot":
             yield "", self._checked(self._compiled(student, options), student)
             return
-        embedder = dspy.Embedder(self.parts.embedder.passages)
+        embedder = dspy.Embedder(lambda texts: self.parts.embedder.passages(texts))
         knn = dspy.KNNFewShot(trainset=self._examples, vectorizer=embedder, **options)
         made: dict[tuple[str, ...], Predictors] = {}
         for at, task in enumerate(questions, 1):

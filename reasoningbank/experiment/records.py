@@ -255,6 +255,10 @@ class RunFolder:
         """Return the names of the trial files, such as ``trials/rlm/001.0.json``."""
         return self.storage.names(_TRIALS)
 
+    def keys(self) -> Iterator[TrialKey]:
+        """Yield the keys of the readable trials."""
+        return (trial.key for trial in self.trials(skip_damaged=True))
+
     def trials(self, *, skip_damaged: bool = False) -> Iterator[TrialRecord]:
         """Yield the trials, ordered by arm, task and seed.
 
