@@ -6,55 +6,116 @@ checked; `get_task_stats`, `sample_tasks` and `split_tasks` work on tasks. `SEVE
 codes of the findings.
 """
 
-from reasoningbank.corpus.features import Complexity as Complexity
-from reasoningbank.corpus.features import QueryFeatures as QueryFeatures
-from reasoningbank.corpus.features import query_features as query_features
-from reasoningbank.corpus.features import triple_patterns as triple_patterns
-from reasoningbank.corpus.features import without_pattern as without_pattern
-from reasoningbank.corpus.pack import SETS as SETS
-from reasoningbank.corpus.pack import DocumentSpace as DocumentSpace
-from reasoningbank.corpus.pack import ExampleSet as ExampleSet
-from reasoningbank.corpus.pack import FederatedEndpoint as FederatedEndpoint
-from reasoningbank.corpus.pack import Pack as Pack
-from reasoningbank.corpus.pack import endpoint_config as endpoint_config
-from reasoningbank.corpus.pack import federated_config as federated_config
-from reasoningbank.corpus.pack import known_packs as known_packs
-from reasoningbank.corpus.pack import load_pack as load_pack
-from reasoningbank.corpus.pack import open_endpoint as open_endpoint
-from reasoningbank.corpus.registry import Registry as Registry
-from reasoningbank.corpus.registry import RegistryEndpoint as RegistryEndpoint
-from reasoningbank.corpus.registry import read_registry as read_registry
-from reasoningbank.corpus.shacl import Corpus as Corpus
-from reasoningbank.corpus.shacl import complete_prefixes as complete_prefixes
-from reasoningbank.corpus.shacl import corpus_prefixes as corpus_prefixes
-from reasoningbank.corpus.shacl import load_corpus as load_corpus
-from reasoningbank.corpus.shacl import load_shacl_tasks as load_shacl_tasks
-from reasoningbank.corpus.splits import LEVELS as LEVELS
-from reasoningbank.corpus.splits import Level as Level
-from reasoningbank.corpus.splits import Split as Split
-from reasoningbank.corpus.splits import SplitName as SplitName
-from reasoningbank.corpus.splits import groups_of as groups_of
-from reasoningbank.corpus.splits import levels as levels
-from reasoningbank.corpus.splits import near_duplicates as near_duplicates
-from reasoningbank.corpus.splits import schema_items as schema_items
-from reasoningbank.corpus.splits import split_tasks as split_tasks
-from reasoningbank.corpus.task import QueryForm as QueryForm
-from reasoningbank.corpus.task import Task as Task
-from reasoningbank.corpus.task import TaskStats as TaskStats
-from reasoningbank.corpus.task import find_task as find_task
-from reasoningbank.corpus.task import get_task_stats as get_task_stats
-from reasoningbank.corpus.task import sample_tasks as sample_tasks
-from reasoningbank.corpus.task import shuffle_key as shuffle_key
-from reasoningbank.corpus.templates import Instance as Instance
-from reasoningbank.corpus.templates import QuestionTemplate as QuestionTemplate
-from reasoningbank.corpus.templates import TemplateSlot as TemplateSlot
-from reasoningbank.corpus.templates import instantiate as instantiate
-from reasoningbank.corpus.templates import read_templates as read_templates
-from reasoningbank.corpus.templates import write_instances as write_instances
-from reasoningbank.corpus.validation import SEVERITIES as SEVERITIES
-from reasoningbank.corpus.validation import Severity as Severity
-from reasoningbank.corpus.validation import finding_row as finding_row
-from reasoningbank.corpus.validation import severity_of as severity_of
-from reasoningbank.corpus.validation import validate as validate
-from reasoningbank.findings import Finding as Finding
-from reasoningbank.sparql.tree import TriplePattern as TriplePattern
+from reasoningbank.corpus.features import (
+    Complexity,
+    QueryFeatures,
+    query_features,
+    triple_patterns,
+    without_pattern,
+)
+from reasoningbank.corpus.pack import (
+    SETS,
+    DocumentSpace,
+    ExampleSet,
+    FederatedEndpoint,
+    Pack,
+    endpoint_config,
+    federated_config,
+    known_packs,
+    load_pack,
+    open_endpoint,
+)
+from reasoningbank.corpus.registry import Registry, RegistryEndpoint, read_registry
+from reasoningbank.corpus.shacl import (
+    Corpus,
+    complete_prefixes,
+    corpus_prefixes,
+    load_corpus,
+    load_shacl_tasks,
+)
+from reasoningbank.corpus.splits import (
+    LEVELS,
+    Level,
+    Split,
+    SplitName,
+    groups_of,
+    levels,
+    near_duplicates,
+    schema_items,
+    split_tasks,
+)
+from reasoningbank.corpus.task import (
+    QueryForm,
+    Task,
+    TaskStats,
+    find_task,
+    get_task_stats,
+    sample_tasks,
+    shuffle_key,
+)
+from reasoningbank.corpus.templates import (
+    Instance,
+    QuestionTemplate,
+    TemplateSlot,
+    instantiate,
+    read_templates,
+    write_instances,
+)
+from reasoningbank.corpus.validation import SEVERITIES, Severity, finding_row, severity_of, validate
+from reasoningbank.findings import Finding
+from reasoningbank.sparql.tree import TriplePattern
+
+__all__ = [
+    "LEVELS",
+    "SETS",
+    "SEVERITIES",
+    "Complexity",
+    "Corpus",
+    "DocumentSpace",
+    "ExampleSet",
+    "FederatedEndpoint",
+    "Finding",
+    "Instance",
+    "Level",
+    "Pack",
+    "QueryFeatures",
+    "QueryForm",
+    "QuestionTemplate",
+    "Registry",
+    "RegistryEndpoint",
+    "Severity",
+    "Split",
+    "SplitName",
+    "Task",
+    "TaskStats",
+    "TemplateSlot",
+    "TriplePattern",
+    "complete_prefixes",
+    "corpus_prefixes",
+    "endpoint_config",
+    "federated_config",
+    "find_task",
+    "finding_row",
+    "get_task_stats",
+    "groups_of",
+    "instantiate",
+    "known_packs",
+    "levels",
+    "load_corpus",
+    "load_pack",
+    "load_shacl_tasks",
+    "near_duplicates",
+    "open_endpoint",
+    "query_features",
+    "read_registry",
+    "read_templates",
+    "sample_tasks",
+    "schema_items",
+    "severity_of",
+    "shuffle_key",
+    "split_tasks",
+    "triple_patterns",
+    "validate",
+    "without_pattern",
+    "write_instances",
+]

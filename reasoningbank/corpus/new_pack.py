@@ -6,8 +6,8 @@ import contextlib
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
 from pyoxigraph import Literal, NamedNode
 
@@ -57,7 +57,8 @@ max_tokens = 400
 """
 
 
-class FoundClass(NamedTuple):
+@dataclass(frozen=True)
+class FoundClass:
     """A class in the data, its instances if counted, and its most frequent properties."""
 
     iri: str
@@ -149,8 +150,8 @@ def _prefixes(names: Iterable[str], published: Mapping[str, str]) -> dict[str, s
     """Return a prefix for each namespace of the names that has none yet."""
     known = {iri: prefix for prefix, iri in STANDARD_PREFIXES.items()}
     done, made = set(published.values()), dict[str, str]()
-    for namespace in dict.fromkeys(filter(None, map(namespace_of, names))):
-        if namespace in done:
+    for namespace in dict.fromkeys(map(namespace_of, names)):
+        if namespace in done or not namespace:
             continue
         parts = re.findall(r"[A-Za-z][A-Za-z0-9]*", namespace.partition("//")[2])
         word = known.get(namespace) or (parts[-1].lower() if parts else "ns")

@@ -280,8 +280,8 @@ def _check_query(task: LoadedTask, found: list[Finding]) -> PreparedQuery | None
     if prepared.parsed is None:
         reason = _refused(parse_algebra, prepared.text) or "no reason given"
         note("rdflib-syntax", f"Oxigraph parses the query, rdflib does not: {reason}")
-    elif (complaint := prepared.complaint()) is not None:
-        note("oxigraph-syntax", f"rdflib parses the query, Oxigraph does not: {complaint}")
+    elif (refusal := prepared.complaint()) is not None:
+        note("oxigraph-syntax", f"rdflib parses the query, Oxigraph does not: {refusal}")
     asked = {address_key(url): url for url in prepared.services if not url.startswith("?")}
     named = {address_key(url): url for url in task.federates_with}
     for key in asked.keys() - named.keys():

@@ -1,37 +1,64 @@
 """Experiments: files that say what to compare, one runner, and the records it writes."""
 
-from reasoningbank.experiment.config import Arm as Arm
-from reasoningbank.experiment.config import Experiment as Experiment
-from reasoningbank.experiment.config import load_experiment as load_experiment
-from reasoningbank.experiment.config import parse_experiment as parse_experiment
-from reasoningbank.experiment.context import RunContext as RunContext
-from reasoningbank.experiment.context import open_context as open_context
-from reasoningbank.experiment.executors import Observer as Observer
-from reasoningbank.experiment.executors import Progress as Progress
-from reasoningbank.experiment.plan import Plan as Plan
-from reasoningbank.experiment.plan import plan_run as plan_run
-from reasoningbank.experiment.plan import plan_trials as plan_trials
-from reasoningbank.experiment.plan import select_tasks as select_tasks
-from reasoningbank.experiment.records import RunFolder as RunFolder
-from reasoningbank.experiment.records import TrialKey as TrialKey
-from reasoningbank.experiment.records import TrialRecord as TrialRecord
-from reasoningbank.experiment.rejudge import Rejudged as Rejudged
-from reasoningbank.experiment.rejudge import rejudge_run as rejudge_run
-from reasoningbank.experiment.runner import run_experiment as run_experiment
-from reasoningbank.experiment.settings import BankMemory as BankMemory
-from reasoningbank.experiment.settings import EndpointSettings as EndpointSettings
-from reasoningbank.experiment.settings import Executor as Executor
-from reasoningbank.experiment.settings import GoldMemory as GoldMemory
-from reasoningbank.experiment.settings import LearnedMemory as LearnedMemory
-from reasoningbank.experiment.settings import LearningSettings as LearningSettings
-from reasoningbank.experiment.settings import MemorySettings as MemorySettings
-from reasoningbank.experiment.settings import NoMemory as NoMemory
-from reasoningbank.experiment.settings import RandomMemory as RandomMemory
-from reasoningbank.experiment.settings import Retries as Retries
-from reasoningbank.experiment.settings import SamplingSettings as SamplingSettings
-from reasoningbank.experiment.settings import SharedMemory as SharedMemory
-from reasoningbank.experiment.settings import TaskSelection as TaskSelection
-from reasoningbank.experiment.state import RunState as RunState
-from reasoningbank.experiment.state import read_state as read_state
-from reasoningbank.experiment.trial import attempt_task as attempt_task
-from reasoningbank.experiment.trial import run_trial as run_trial
+from reasoningbank.experiment.config import Arm, Experiment, load_experiment, parse_experiment
+from reasoningbank.experiment.context import RunContext, open_context
+from reasoningbank.experiment.executors import Observer, Progress
+from reasoningbank.experiment.plan import Plan, plan_run, plan_trials, select_tasks
+from reasoningbank.experiment.records import RunFolder, TrialKey, TrialRecord
+from reasoningbank.experiment.rejudge import Rejudged, rejudge_run
+from reasoningbank.experiment.runner import run_experiment
+from reasoningbank.experiment.settings import (
+    BankMemory,
+    EndpointSettings,
+    Executor,
+    GoldMemory,
+    LearnedMemory,
+    LearningSettings,
+    MemorySettings,
+    NoMemory,
+    RandomMemory,
+    Retries,
+    SamplingSettings,
+    SharedMemory,
+    TaskSelection,
+)
+from reasoningbank.experiment.state import RunState, read_state
+from reasoningbank.experiment.trial import attempt_task, run_trial
+
+__all__ = [
+    "Arm",
+    "BankMemory",
+    "EndpointSettings",
+    "Executor",
+    "Experiment",
+    "GoldMemory",
+    "LearnedMemory",
+    "LearningSettings",
+    "MemorySettings",
+    "NoMemory",
+    "Observer",
+    "Plan",
+    "Progress",
+    "RandomMemory",
+    "Rejudged",
+    "Retries",
+    "RunContext",
+    "RunFolder",
+    "RunState",
+    "SamplingSettings",
+    "SharedMemory",
+    "TaskSelection",
+    "TrialKey",
+    "TrialRecord",
+    "attempt_task",
+    "load_experiment",
+    "open_context",
+    "parse_experiment",
+    "plan_run",
+    "plan_trials",
+    "read_state",
+    "rejudge_run",
+    "run_experiment",
+    "run_trial",
+    "select_tasks",
+]

@@ -112,8 +112,8 @@ def run_experiment(
             models = {}
             for name in _models(todo):
                 opened = stack.enter_context(open_lm(name, workers=min(workers, LOCAL_SLOTS)))
-                limit = experiment.executor.limits.get(name)
-                models[name] = opened if limit is None else replace(opened, limit=limit)
+                rate = experiment.executor.limits.get(name)
+                models[name] = opened if rate is None else replace(opened, limit=rate)
             manifest = build_manifest(
                 experiment,
                 plan.tasks,

@@ -223,7 +223,8 @@ class LearningSession:
         if len(steps) < len(self.plan.stream):
             return None
         trials = (self.folder.read(TrialKey(like, step.task, seed)) for step in steps)
-        return sum(one.usage.tokens for one in (*trials, *steps))
+        used = (*(one.usage for one in trials), *(step.usage for step in steps))
+        return sum(one.tokens for one in used)
 
     def _tokens(self, job: Job) -> int | None:
         """Return the tokens of the trial that a trial matches; None for none."""

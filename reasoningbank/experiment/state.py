@@ -64,9 +64,8 @@ def interruptible(on_notice: Callable[[str], None]) -> Iterator[Stop]:
         stop.event.set()
         on_notice("stopping after the trials in flight; interrupt again to abandon them")
 
-    caught = (signal.SIGINT, signal.SIGTERM)
-    if threading.current_thread() is not threading.main_thread():
-        caught = ()
+    main = threading.current_thread() is threading.main_thread()
+    caught = [signal.SIGINT, signal.SIGTERM] if main else []
     before = {kind: signal.signal(kind, interrupt) for kind in caught}
     try:
         yield stop
