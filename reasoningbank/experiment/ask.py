@@ -43,7 +43,7 @@ MOST_OUTPUT = 1_500
 MOST_REWRITTEN = 200
 
 
-class Turn(BaseModel):
+class EarlierQuestion(BaseModel):
     """An earlier question of a conversation, and the sentence that answered it."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -105,7 +105,7 @@ class Solver:
         self,
         question: str,
         watch: Callable[[Event], None] | None = None,
-        earlier: Sequence[Turn] = (),
+        earlier: Sequence[EarlierQuestion] = (),
     ) -> AskResult:
         """Answer a question.
 
@@ -134,7 +134,7 @@ class Solver:
         return AskResult(attempt.sparql, rows, note, attempt, shown, question)
 
     def _standalone(
-        self, last: str, earlier: Sequence[Turn], watch: Callable[[Event], None] | None
+        self, last: str, earlier: Sequence[EarlierQuestion], watch: Callable[[Event], None] | None
     ) -> tuple[str, Usage]:
         """Return a follow-up as a question that stands alone, and what rewriting it took."""
         model = self.context.models.get(self.arm.lm)

@@ -140,7 +140,7 @@ def _denied(
     shown = [(j.arm.name, by_task.get(j.task.id, hidden)) for j in jobs if j.arm.name in made]
     if not shown:
         return
-    from reasoningbank.nl2sparql.hybrid import examples_left
+    from reasoningbank.nl2sparql.examples import examples_left
 
     left = {ids: examples_left(pack, ids) for ids in {ids for _, ids in shown}}
     for name, trials in Counter(name for name, ids in shown if not left[ids]).items():

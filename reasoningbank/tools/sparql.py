@@ -33,7 +33,7 @@ from reasoningbank.schema import (
     probe_run,
     sampling,
 )
-from reasoningbank.schema.profile import brief
+from reasoningbank.schema.sampling import brief
 from reasoningbank.sparql import (
     BooleanResult,
     EndpointConfig,

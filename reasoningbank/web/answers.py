@@ -19,9 +19,9 @@ from reasoningbank.corpus import load_shacl_tasks
 from reasoningbank.errors import BudgetError, UsageError
 from reasoningbank.experiment.ask import (
     AskResult,
+    EarlierQuestion,
     Solver,
     StepReader,
-    Turn,
     open_solver,
     sentence_of,
 )
@@ -56,7 +56,7 @@ class Asked(BaseModel):
     memory: str = Field(default="", max_length=500)
     question: str = Field(default="", max_length=2_000)
     sparql: str = Field(default="", max_length=100_000)
-    earlier: tuple[Turn, ...] = Field(default=(), max_length=MOST_EARLIER)
+    earlier: tuple[EarlierQuestion, ...] = Field(default=(), max_length=MOST_EARLIER)
 
 
 def agents_of(default: Asked) -> list[str]:
