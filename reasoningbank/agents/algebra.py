@@ -35,7 +35,7 @@ from reasoningbank.algebra.stage import Stage, open_stage
 from reasoningbank.algebra.terms import ProgramError
 from reasoningbank.algebra.values import kept
 from reasoningbank.corpus import Pack, Task
-from reasoningbank.corpus.prefixes import complete_prefixes
+from reasoningbank.corpus.shacl import complete_prefixes
 from reasoningbank.errors import (
     BudgetError,
     ModelError,

@@ -13,7 +13,7 @@ from typing import Any, Literal, Protocol, TypeVar
 from rdflib import Graph
 
 from reasoningbank.algebra.values import Table, Value, kept
-from reasoningbank.corpus.prefixes import complete_prefixes
+from reasoningbank.corpus.shacl import complete_prefixes
 from reasoningbank.errors import BudgetError, UsageError
 
 #: Nesting of operations; deeper programs are rejected, since they would overflow the stack.

@@ -14,7 +14,7 @@ from reasoningbank.algebra.jsonld import contexts_of, graph_to_jsonld, terms_of
 from reasoningbank.algebra.operation import Kind, kind_of, operations
 from reasoningbank.algebra.terms import ProgramError, json_path
 from reasoningbank.algebra.values import as_position, describe_value, kept
-from reasoningbank.corpus.prefixes import complete_prefixes
+from reasoningbank.corpus.shacl import complete_prefixes
 from reasoningbank.sparql.terms import absolute
 from reasoningbank.sparql.tokens import Edit, apply_edits, tokenize
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from reasoningbank.analysis.statistics import median_and_p95
-from reasoningbank.corpus.levels import Level, schema_items
+from reasoningbank.corpus.splits import Level, schema_items
 from reasoningbank.errors import RecordError
 from reasoningbank.experiment import RunFolder, TrialRecord
 from reasoningbank.experiment.records import Step

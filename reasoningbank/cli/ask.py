@@ -19,8 +19,7 @@ from reasoningbank.cli.output import (
     seconds,
 )
 from reasoningbank.errors import ReasoningBankError, UsageError
-from reasoningbank.experiment.ask import open_solver
-from reasoningbank.experiment.steps import ShownStep, StepReader
+from reasoningbank.experiment.ask import ShownStep, StepReader, open_solver
 from reasoningbank.lm import parse_name
 from reasoningbank.nl2sparql.confidence import Confidence, confidence_in
 from reasoningbank.nl2sparql.graph import mermaid_picture, save_picture

@@ -15,12 +15,13 @@ from reasoningbank.cache import write_bytes_atomically
 from reasoningbank.cli.options import AsJson, known
 from reasoningbank.cli.output import notice, print_json, print_rows, say
 from reasoningbank.errors import UsageError
-from reasoningbank.experiment.feedback import learn_feedback, read_feedback
 from reasoningbank.experiment.memory_sources import (
     bank_file,
     existing,
     is_bank,
+    learn_feedback,
     opened,
+    read_feedback,
     read_items,
     stream_of,
 )

@@ -55,8 +55,7 @@ from reasoningbank.experiment import (
     run_experiment,
     select_tasks,
 )
-from reasoningbank.experiment.ask import open_solver
-from reasoningbank.experiment.steps import named_step
+from reasoningbank.experiment.ask import named_step, open_solver
 from reasoningbank.experiment.storage import write_atomically
 from reasoningbank.lm import asked_as
 from reasoningbank.nl2sparql import examples_of, load_patterns, validate_endpoint

@@ -13,8 +13,6 @@ from reasoningbank.corpus.features import (
     triple_patterns,
     without_pattern,
 )
-from reasoningbank.corpus.findings import SEVERITIES, Severity, finding_row, severity_of
-from reasoningbank.corpus.levels import LEVELS, Level, levels, near_duplicates, schema_items
 from reasoningbank.corpus.pack import (
     SETS,
     DocumentSpace,
@@ -27,10 +25,25 @@ from reasoningbank.corpus.pack import (
     load_pack,
     open_endpoint,
 )
-from reasoningbank.corpus.prefixes import complete_prefixes, corpus_prefixes
 from reasoningbank.corpus.registry import Registry, RegistryEndpoint, read_registry
-from reasoningbank.corpus.shacl import Corpus, load_corpus, load_shacl_tasks
-from reasoningbank.corpus.splits import Split, SplitName, groups_of, split_tasks
+from reasoningbank.corpus.shacl import (
+    Corpus,
+    complete_prefixes,
+    corpus_prefixes,
+    load_corpus,
+    load_shacl_tasks,
+)
+from reasoningbank.corpus.splits import (
+    LEVELS,
+    Level,
+    Split,
+    SplitName,
+    groups_of,
+    levels,
+    near_duplicates,
+    schema_items,
+    split_tasks,
+)
 from reasoningbank.corpus.task import (
     QueryForm,
     Task,
@@ -48,7 +61,7 @@ from reasoningbank.corpus.templates import (
     read_templates,
     write_instances,
 )
-from reasoningbank.corpus.validation import validate
+from reasoningbank.corpus.validation import SEVERITIES, Severity, finding_row, severity_of, validate
 from reasoningbank.findings import Finding
 from reasoningbank.sparql.tree import TriplePattern
 

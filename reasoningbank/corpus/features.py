@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import Literal
 
 from reasoningbank.cache import DiskCache
@@ -86,12 +86,9 @@ def query_features(query: str) -> QueryFeatures:
     if not query.strip():
         return QueryFeatures(0, (), 0.0)
     try:
-        counts = _of_tree(read_query(query))
+        counts, parsed = _of_tree(read_query(query)), True
     except QueryError:
-        counts = _of_keywords(query)
-        parsed = False
-    else:
-        parsed = True
+        counts, parsed = _of_keywords(query), False
     score = counts["pattern"] + sum(weight * counts[name] for name, weight in FEATURES.items())
     present = tuple(name for name in FEATURES if counts[name])
     return QueryFeatures(counts["pattern"], present, score, parsed, query)
@@ -106,12 +103,10 @@ def query_template(query: str) -> str:
     """
     if not query.strip():
         return ""
-    key = hashlib.sha256(f"{VERSION}\n{query}".encode()).hexdigest()
+    key, found = hashlib.sha256(f"{VERSION}\n{query}".encode()).hexdigest(), ""
     cache = DiskCache.of_user("query-templates")
-    kept = cache.get([key]).get(key)
-    if kept is not None:
+    if (kept := cache.get([key]).get(key)) is not None:
         return kept.decode()
-    found = ""
     words = [t.kind if t.kind in ("string", "number") else t.text for t in tokenize(query)]
     # rdflib raises pyparsing errors, plain Exception, AttributeError or RecursionError, and takes
     # time by the square of a long list.
@@ -171,12 +166,9 @@ def _count_group(
 
 def _count_level(tokens: Sequence[Token], counts: Counter[str]) -> None:
     """Count the modifiers and the computed columns of a query or subquery."""
-    depth = 0
-    level = []  # The tokens outside all braces.
-    for token in tokens:
-        depth += (token.text == "{") - (token.text == "}")
-        if depth == 0 and token.text != "}":
-            level.append(token)
+    depths = accumulate((token.text == "{") - (token.text == "}") for token in tokens)
+    # The tokens outside all braces.
+    level = [t for t, depth in zip(tokens, depths, strict=True) if depth == 0 and t.text != "}"]
     words = {token.text.upper() for token in level if token.kind == "word"}
     counts["aggregate"] += not words.isdisjoint(("GROUP", *AGGREGATES))
     counts["order"] += "ORDER" in words
@@ -235,15 +227,15 @@ class _Path:
         if self._took("!"):
             self._step()
             return 1, 1, "!"
-        if self._took("("):
-            found = self.read() if self._tokens[self._at] != ")" else (1, 0, "")
-            self._took(")")
-        else:
-            found = 1, 0, ""
+        steps, recursions, kind = 1, 0, ""
+        if not self._took("("):
             self._at += 1
-        if self._took("*") or self._took("+") or self._took("?"):
-            return found[0], found[1] + 1, "*"
-        return found
+        elif not self._took(")"):
+            steps, recursions, kind = self.read()
+            self._took(")")
+        if any(map(self._took, "*+?")):
+            return steps, recursions + 1, "*"
+        return steps, recursions, kind
 
     def _took(self, text: str) -> bool:
         taken = self._at < len(self._tokens) and self._tokens[self._at] == text

@@ -86,8 +86,8 @@ def new_pack(name: str, config: EndpointConfig) -> dict[Path, str]:
     folder, experiment = Path("ontology") / name, Path("experiments") / f"{name}.toml"
     for taken in (known_packs().get(name), folder, experiment):
         if taken is not None and taken.exists():
-            raise UsageError("exists already", where=str(taken), hint="choose another name",
-                             code="exists")  # fmt: skip
+            where, hint = str(taken), "choose another name"
+            raise UsageError("exists already", where=where, hint=hint, code="exists")
     with contextlib.closing(EndpointProfile(config)) as profile:
         classes = _classes(profile)
         published = _published_prefixes(profile)

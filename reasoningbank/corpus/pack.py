@@ -125,12 +125,9 @@ class Pack:
         """Return the pack with its test set or its template instances as its examples."""
         folder: Path | None = getattr(self, name)
         if folder is None:
-            raise UsageError(
-                f"the pack has no set {name!r}",
-                where=str(self.root),
-                hint=f'add {name} = "…", the name of a folder, to its {_FILE}',
-                code=f"no-{name}-set",
-            )
+            what, where = f"the pack has no set {name!r}", str(self.root)
+            hint = f'add {name} = "…", the name of a folder, to its {_FILE}'
+            raise UsageError(what, where=where, hint=hint, code=f"no-{name}-set")
         return replace(self, examples=folder)
 
 
@@ -167,7 +164,7 @@ def load_pack(name_or_path: str | Path) -> Pack:
 def known_packs() -> dict[str, Path]:
     """Return the folders of the packs that can be loaded by name."""
     found: dict[str, Path] = {}
-    for base in _homes():
+    for base in pack_homes():
         for file in sorted(base.glob(f"*/{_FILE}")):
             found.setdefault(file.parent.name, file.parent)
     return found
@@ -182,25 +179,11 @@ def endpoint_config(
 ) -> EndpointConfig:
     """Return how to reach a pack's endpoint, at `query_url` if given."""
     if not pack.endpoint:
-        raise UsageError(
-            "the pack names no endpoint",
-            where=str(pack.root),
-            hint=f'add endpoint = "https://…" to its {_FILE}',
-            code="no-endpoint",
-        )
+        hint, where = f'add endpoint = "https://…" to its {_FILE}', str(pack.root)
+        raise UsageError("the pack names no endpoint", where=where, hint=hint, code="no-endpoint")
     own = {pack.endpoint: query_url} if query_url else {}
-    config = EndpointConfig(
-        pack.endpoint,
-        pack.name,
-        pack.authority,
-        prefixes=dict(pack.prefixes),
-        query_url=query_url,
-        aliases=own if aliases is None else dict(aliases),
-        federated=tuple(federated),
-    )
-    if not pack.label_properties:
-        return config
-    return replace(config, label_properties=pack.label_properties)
+    known = own if aliases is None else aliases
+    return _config(pack.endpoint, pack, pack, query_url, known, federated)
 
 
 def federated_config(
@@ -214,16 +197,28 @@ def federated_config(
 
     Prefixes and label properties of the pack are the defaults; `aliases` let it federate back.
     """
+    return _config(endpoint.url, endpoint, pack, query_url, aliases or {})
+
+
+def _config(
+    url: str,
+    source: Pack | FederatedEndpoint,
+    pack: Pack,
+    query_url: str | None,
+    aliases: Mapping[str, str],
+    federated: Sequence[EndpointConfig] = (),
+) -> EndpointConfig:
     config = EndpointConfig(
-        endpoint.url,
-        endpoint.name,
-        endpoint.authority,
-        prefixes={**pack.prefixes, **endpoint.prefixes},
+        url,
+        source.name,
+        source.authority,
+        prefixes={**pack.prefixes, **source.prefixes},
         query_url=query_url,
-        aliases=dict(aliases or {}),
+        aliases=dict(aliases),
+        federated=tuple(federated),
     )
-    labels = endpoint.label_properties or pack.label_properties
-    return replace(config, label_properties=labels) if labels else config
+    labels = source.label_properties or pack.label_properties or config.label_properties
+    return replace(config, label_properties=labels)
 
 
 @contextlib.contextmanager
@@ -259,31 +254,16 @@ def open_endpoint(
         yield replace(config, services=(*(other.url for other in pack.federated), *services))
         return
     others = [other for other in pack.federated if other.data]
-    servers = [
-        _server(pack, port=port),
-        *(_server(other) for other in others),
-    ]
-    with _running(servers):
-        aliases = {
-            public: server.url
-            for public, server in zip(
-                (pack.endpoint, *(other.url for other in others)), servers, strict=True
-            )
-        }
-        federated = [
-            federated_config(pack, other, server.url, aliases=aliases)
-            for other, server in zip(others, servers[1:], strict=True)
-        ]
-        yield endpoint_config(pack, servers[0].url, federated=federated, aliases=aliases)
-
-
-@contextlib.contextmanager
-def _running(servers: Sequence[OxigraphServer]) -> Iterator[None]:
+    servers = [_server(pack, port=port), *map(_server, others)]
     try:
         with ThreadPoolExecutor(max_workers=len(servers)) as pool:
-            for _ in pool.map(OxigraphServer.start, servers):
-                pass
-        yield
+            list(pool.map(OxigraphServer.start, servers))
+        publics = (pack.endpoint, *(other.url for other in others))
+        aliases = {url: server.url for url, server in zip(publics, servers, strict=True)}
+        federated = [
+            federated_config(pack, other, aliases[other.url], aliases=aliases) for other in others
+        ]
+        yield endpoint_config(pack, servers[0].url, federated=federated, aliases=aliases)
     finally:
         for server in servers:
             server.stop()
@@ -293,42 +273,31 @@ def _server(source: Pack | FederatedEndpoint, *, port: int | None = None) -> Oxi
     for path in source.data:
         if not path.exists():
             raise UsageError("the pack's data file is missing", where=str(path), code="no-data")
-    return OxigraphServer(
-        [*source.data, *_void(source)],
-        union_default_graph=source.union_default_graph,
-        timeout_s=SERVER_TIMEOUT_S,
-        port=port,
-    )
+    files: list[Path | tuple[Path, str]] = [*source.data]
+    if source.void is not None and source.void.exists():
+        files.append((source.void, source.void_graph) if source.void_graph else source.void)
+    union = source.union_default_graph
+    return OxigraphServer(files, union_default_graph=union, timeout_s=SERVER_TIMEOUT_S, port=port)
 
 
-def _void(source: Pack | FederatedEndpoint) -> list[Path | tuple[Path, str]]:
-    if source.void is None or not source.void.exists():
-        return []
-    return [(source.void, source.void_graph) if source.void_graph else source.void]
-
-
-def _homes() -> list[Path]:
+def pack_homes() -> list[Path]:
+    """Return where packs are found by name: working directory, installed package, repository."""
     package = Path(__file__).resolve().parent.parent
     return [Path.cwd() / "ontology", package / "ontology", package.parent / "ontology"]
 
 
 def _find(name_or_path: str | Path) -> Path:
-    text = str(name_or_path)
+    text, known = str(name_or_path), known_packs()
     given = Path(text).expanduser()
-    known = known_packs()
-    bare = isinstance(name_or_path, str) and given.parts == (text,)
-    if bare and text in known:
+    if isinstance(name_or_path, str) and given.parts == (text,) and text in known:
         return known[text].resolve()
     if given.is_dir():
         return given.resolve()
     # The repository's own spelling works from every working directory.
     if given.parts[:-1] == ("ontology",) and given.name in known:
         return known[given.name].resolve()
-    raise UsageError(
-        f"unknown pack {text!r}",
-        code="unknown-pack",
-        hint=f"choose {', '.join(sorted(known)) or 'a pack'} or name a folder of SHACL examples",
-    )
+    hint = f"choose {', '.join(sorted(known)) or 'a pack'} or name a folder of SHACL examples"
+    raise UsageError(f"unknown pack {text!r}", code="unknown-pack", hint=hint)
 
 
 def _read(root: Path, file: Path) -> Pack:

@@ -18,6 +18,7 @@ from rdflib.term import Literal, URIRef
 
 from reasoningbank.corpus.pack import Pack
 from reasoningbank.errors import QueryError, UsageError
+from reasoningbank.schema import local_name
 from reasoningbank.sparql.query import parse_algebra
 from reasoningbank.sparql.shape import triples_of
 from reasoningbank.sparql.terms import RDF_TYPE
@@ -29,6 +30,12 @@ _NAMING = (
     "http://www.w3.org/2000/01/rdf-schema#label",
     "http://www.w3.org/2004/02/skos/core#altLabel",
 )
+#: Parts of rdflib's nodes that hold no constant of the question, by node; those of all under "".
+_SKIPPED = {
+    "": ("_vars", "template", "separator", "flags"),
+    **dict.fromkeys(("Graph", "GraphGraphPattern", "ServiceGraphPattern"), ("term",)),
+    **dict.fromkeys(("Slice", "Builtin_SUBSTR"), ("length", "start")),
+}
 _NUMBER_WORDS = {
     "en": (
         "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten",
@@ -52,44 +59,31 @@ def constants_of(query: str | Query) -> list[URIRef | Literal]:
 def _constants(part: Any) -> Iterator[URIRef | Literal]:
     if isinstance(part, CompValue):
         yield from _of_node(part)
-    elif isinstance(part, dict):
-        for value in part.values():
+    elif isinstance(part, dict | list | tuple):
+        for value in part.values() if isinstance(part, dict) else part:
             yield from _constants(value)
-    elif isinstance(part, (list, tuple)):
-        for item in part:
-            yield from _constants(item)
     elif isinstance(part, Literal) or (isinstance(part, URIRef) and not part.startswith(_XSD)):
         yield part
 
 
 def _of_node(node: CompValue) -> Iterator[URIRef | Literal]:
-    skip = {"_vars", "template", "separator", "flags"}
     if node.name in ("BGP", "TriplesBlock"):
         for subject, predicate, obj in triples_of(node):
             yield from _constants(subject)
             if str(predicate) not in _VOCABULARY_BEHIND:
                 yield from _constants(obj)
-        return
-    if node.name in ("Graph", "GraphGraphPattern", "ServiceGraphPattern"):
-        skip.add("term")
-    if node.name == "Slice":
-        if node.length is not None:
-            yield Literal(node.length)
-        if node.start:
-            yield Literal(node.start)
-        skip |= {"length", "start"}
-    if node.name == "Builtin_SUBSTR":
-        skip |= {"start", "length"}
-    if node.name == "UnaryMinus" and isinstance(node.expr, Literal):
+    elif node.name == "UnaryMinus" and isinstance(node.expr, Literal):
         yield Literal(f"-{node.expr}")
-        return
-    if node.name == "AdditiveExpression":
+    elif node.name == "AdditiveExpression":
         # ?end - ?begin + 1 is a length and holds no constant of the question.
         yield from (c for c in _constants([node.expr, *node.other]) if str(c) != "1")
-        return
-    for key, value in node.items():
-        if key not in skip:
-            yield from _constants(value)
+    else:
+        if node.name == "Slice":
+            yield from (
+                Literal(one) for one in (node.length, node.start or None) if one is not None
+            )
+        skip = {*_SKIPPED[""], *_SKIPPED.get(node.name, ())}
+        yield from _constants([value for key, value in node.items() if key not in skip])
 
 
 def unmentioned(
@@ -115,16 +109,13 @@ def _ways(
 ) -> Iterator[str]:
     if isinstance(constant, Literal):
         text = str(constant)
-        yield text
-        yield text.replace("_", " ")
+        yield from (text, text.replace("_", " "))
         words = _NUMBER_WORDS.get(language, ())
         if text.isdigit() and int(text) < len(words):
             yield words[int(text)]
         return
-    local = re.split(r"[/#]", str(constant).rstrip("/#"))[-1]
-    yield local
-    yield local.replace("_", " ")
-    yield local.replace("_", ":")
+    local = local_name(str(constant).rstrip("/#"))
+    yield from (local, local.replace("_", " "), local.replace("_", ":"))
     first, _, last = local.rpartition("_")
     if first and last.isalpha():
         # Taxonomic_Rank_Phylum is a phylum, Predicted_Existence is predicted.
@@ -148,7 +139,7 @@ def _says(said: str, name: str, language: str) -> bool:
 
 def schema_names_in(question: str, schema_iris: Iterable[str]) -> list[str]:
     """Return the names of classes and properties that a question contains."""
-    local = {re.split(r"[/#]", iri)[-1] for iri in schema_iris}
+    local = {local_name(iri) for iri in schema_iris}
     telling = {name for name in local if re.search(r"[a-z][A-Z]|_", name)}
     words = re.findall(r"[\w-]+(?::[\w.-]+)?", question)
     return [w for w in words if w in telling or w.partition(":")[2] in local - {""}]

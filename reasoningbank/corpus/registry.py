@@ -2,7 +2,7 @@
 
 It is read from the examples' queries (`query_scopes`), targets and ``spex:federatesWith``; what the
 pack says (its own endpoint, ``[[federated]]``) comes first. It shows questions and never gold
-queries, and nothing of hidden tasks.
+queries, and nothing of hidden tasks. The scopes of a query are the endpoints and graphs it reaches.
 """
 
 from __future__ import annotations
@@ -10,22 +10,26 @@ from __future__ import annotations
 import ipaddress
 import json
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from itertools import cycle, pairwise
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from reasoningbank.corpus.pack import Pack, known_packs, load_pack
-from reasoningbank.corpus.scopes import QueryScope, query_scopes
 from reasoningbank.corpus.shacl import load_corpus
 from reasoningbank.corpus.task import LoadedTask
 from reasoningbank.errors import QueryError
 from reasoningbank.sparql import address_key
+from reasoningbank.sparql.terms import absolute
+from reasoningbank.sparql.tokens import Token, closing
+from reasoningbank.sparql.tree import outline
 
 #: Questions kept for each endpoint.
 QUESTIONS = 3
+_UNREAD = "close its brackets, and name addresses and graphs as IRIs"
 
 
 class Identity(NamedTuple):
@@ -98,6 +102,107 @@ class Registry:
         return next((e for e in self.endpoints if key and address_key(e.url) == key), None)
 
 
+@dataclass(frozen=True)
+class QueryScope:
+    """What a query names in the part that one endpoint answers."""
+
+    endpoint: str
+    graphs: tuple[str, ...] = ()
+    prefixes: tuple[tuple[str, str], ...] = ()
+
+
+def query_scopes(query: str) -> tuple[QueryScope, ...]:
+    """Return the scopes of a query, that of the queried endpoint first."""
+    shape = outline(query)
+    braces = Counter(token.text for token in shape.body)
+    if braces["{"] != braces["}"]:
+        raise QueryError("a '{' is not closed, or a '}' closes nothing", hint=_UNREAD)
+    walk = _Walk(shape.body, shape.declared)
+    walk.read(shape.body, ("",))
+    return tuple(
+        QueryScope(name, tuple(walk.graphs[name]), tuple(walk.prefixes[name].items()))
+        for name in walk.seen
+    )
+
+
+class _Walk:
+    """Goes through the tokens, and from each SERVICE through those in its braces."""
+
+    def __init__(self, tokens: Sequence[Token], declared: Mapping[str, str]) -> None:
+        self._declared = declared
+        self._constants = _constants(tokens, declared)
+        self.graphs: dict[str, dict[str, None]] = defaultdict(dict)
+        self.prefixes: dict[str, dict[str, str]] = defaultdict(dict)
+        self.seen: dict[str, None] = {"": None}
+
+    def read(self, tokens: Sequence[Token], here: tuple[str, ...]) -> None:
+        """Note what tokens name that the endpoints `here` answer."""
+        at = 0
+        while at < len(tokens):
+            token = tokens[at]
+            at += 1
+            prefix = token.text.partition(":")[0]
+            if token.kind == "name" and prefix in self._declared:
+                for endpoint in here:
+                    self.prefixes[endpoint].setdefault(prefix, self._declared[prefix])
+            elif token.is_word("GRAPH", "FROM", "SERVICE"):
+                at += at < len(tokens) and tokens[at].is_word("NAMED", "SILENT")
+                named = self._iris(tokens[at : at + 1])
+                if not token.is_word("SERVICE"):
+                    for endpoint in here:
+                        self.graphs[endpoint].update(dict.fromkeys(named))
+                    continue
+                if at + 1 >= len(tokens) or tokens[at + 1].text != "{":
+                    what = "SERVICE is not followed by an address and a '{'"
+                    raise QueryError(what, hint=_UNREAD)
+                named = tuple(one for one in named if address_key(one) and "#" not in one)
+                self.seen.update(dict.fromkeys(named))
+                # The content of a SERVICE with an unknown variable belongs to no scope.
+                there = named if named or tokens[at].kind == "variable" else here
+                end = closing(tokens, at + 1)
+                self.read(tokens[at + 2 : end - 1], there)
+                at = end
+
+    def _iris(self, tokens: Sequence[Token]) -> tuple[str, ...]:
+        for token in tokens:
+            if token.kind == "variable":
+                return tuple(self._constants[token.text[1:]])
+            if (found := absolute(token.text, self._declared)) is not None:
+                return (found,)
+        raise QueryError("SERVICE, GRAPH or FROM is not followed by an IRI", hint=_UNREAD)
+
+
+def _constants(tokens: Sequence[Token], declared: Mapping[str, str]) -> dict[str, dict[str, None]]:
+    """Return the IRIs that VALUES and BIND give each variable, in written order."""
+    given: list[tuple[str, str]] = []
+    for at, token in enumerate(tokens):
+        if token.is_word("BIND"):
+            bound = tokens[at + 2 : at + 5]
+            if len(bound) == 3 and bound[1].is_word("AS"):
+                given.append((bound[2].text, bound[0].text))
+        elif token.is_word("VALUES"):
+            begin = next((i for i in range(at, len(tokens)) if tokens[i].text == "{"), len(tokens))
+            names = [t.text for t in tokens[at:begin] if t.kind == "variable"]
+            if names and begin < len(tokens):
+                data = _data(tokens[begin : closing(tokens, begin)])
+                given += zip(cycle(names), data, strict=False)
+    found: dict[str, dict[str, None]] = defaultdict(dict)
+    for variable, written in given:
+        if (iri := absolute(written, declared)) is not None:
+            found[variable[1:]].setdefault(iri)
+    return found
+
+
+def _data(tokens: Sequence[Token]) -> list[str]:
+    """Return the terms of the data of VALUES, without datatypes and language tags."""
+    kinds = ("iri", "name", "string", "number")
+    return [
+        token.text
+        for before, token in pairwise(tokens)
+        if before.text != "^^" and (token.kind in kinds or token.is_word("UNDEF", "TRUE", "FALSE"))
+    ]
+
+
 class _Use(NamedTuple):
     """An example and its scopes; None if its query could not be parsed."""
 
@@ -115,11 +220,19 @@ class _Counted:
     graphs: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     questions: dict[str, str] = field(default_factory=dict)
 
+    def note(self, task: LoadedTask, address: str, way: str) -> None:
+        """Note that an example reaches this endpoint."""
+        self.spellings[address] += 1
+        self.ways[way].add(task.id)
+        self.questions.setdefault(task.id, task.query)
+
 
 def read_registry(pack: Pack, hidden: Collection[str] = ()) -> Registry:
     """Read what the examples of a pack reach."""
+    files = (*pack.root.glob("pack.toml"), *sorted(pack.examples.rglob("*.ttl")))
+    stamp = tuple((f, s.st_mtime_ns, s.st_size) for f in files for s in [f.stat()])
     unseen = frozenset(hidden)
-    uses = [use for use in _uses(pack) if use.task.id not in unseen]
+    uses = [use for use in _uses(pack.root, pack.examples, stamp) if use.task.id not in unseen]
     found: dict[str, _Counted] = defaultdict(_Counted)
     for use in uses:
         _count(use, found)
@@ -129,28 +242,16 @@ def read_registry(pack: Pack, hidden: Collection[str] = ()) -> Registry:
     endpoints = [_endpoint(counted, from_pack.get(key)) for key, counted in found.items()]
     endpoints.sort(key=lambda e: (e.url != pack.endpoint, -e.tasks, e.url))
     known = known_packs().get(pack.key) == pack.root
-    return Registry(
-        f"ontology/{pack.key}" if known else pack.key,
-        tuple(_with_unique_names(endpoints)),
-        len(uses),
-        sum(use.scopes is None for use in uses),
-    )
-
-
-def _uses(pack: Pack) -> tuple[_Use, ...]:
-    files = (*pack.root.glob("pack.toml"), *sorted(pack.examples.rglob("*.ttl")))
-    stamp = tuple((f, s.st_mtime_ns, s.st_size) for f in files for s in [f.stat()])
-    return _read_uses(pack.root, pack.examples, stamp)
+    source = f"ontology/{pack.key}" if known else pack.key
+    unread = sum(use.scopes is None for use in uses)
+    return Registry(source, tuple(_with_unique_names(endpoints)), len(uses), unread)
 
 
 @lru_cache(maxsize=8)
-def _read_uses(
-    root: Path, examples: Path, stamp: tuple[tuple[Path, int, int], ...]
-) -> tuple[_Use, ...]:
-    # The stamp is an argument so that a changed folder is read again.
-    pack = replace(load_pack(root), examples=examples)
+def _uses(root: Path, examples: Path, stamp: tuple[tuple[Path, int, int], ...]) -> tuple[_Use, ...]:
+    """Read the examples of a pack; the stamp makes a changed folder be read again."""
     uses = []
-    for task in load_corpus(pack).tasks:
+    for task in load_corpus(replace(load_pack(root), examples=examples)).tasks:
         try:
             uses.append(_Use(task, query_scopes(task.expected_sparql)))
         except QueryError:
@@ -159,38 +260,26 @@ def _read_uses(
 
 
 def _count(use: _Use, found: dict[str, _Counted]) -> None:
-    def note(address: str, way: str) -> _Counted | None:
-        key = address_key(address)
-        if key is None:
-            return None
-        endpoint = found[key]
-        endpoint.spellings[address] += 1
-        endpoint.ways[way].add(use.task.id)
-        endpoint.questions.setdefault(use.task.id, use.task.query)
-        return endpoint
-
-    own = [
-        e for target in use.task.targets or (use.task.endpoint,) if (e := note(target, "target"))
-    ]
-    for address in use.task.federates_with:
-        note(address, "declared")
+    task = use.task
+    named = [(one, "target") for one in task.targets or (task.endpoint,)]
+    named += [(one, "declared") for one in task.federates_with]
+    named += [(scope.endpoint, "service") for scope in use.scopes or () if scope.endpoint]
+    for address, way in named:
+        if key := address_key(address):
+            found[key].note(task, address, way)
     for scope in use.scopes or ():
-        asked = own
-        if scope.endpoint:
-            served = note(scope.endpoint, "service")
-            asked = [served] if served else []
-        for endpoint in asked:
-            endpoint.prefixes.update(scope.prefixes)
+        asked = [scope.endpoint] if scope.endpoint else task.targets or [task.endpoint]
+        for key in filter(None, map(address_key, asked)):
+            found[key].prefixes.update(scope.prefixes)
             for graph in scope.graphs:
-                endpoint.graphs[graph].add(use.task.id)
+                found[key].graphs[graph].add(task.id)
 
 
 def _of_pack(pack: Pack) -> dict[str, tuple[str, Identity]]:
     """Return address and identity of the endpoints that the pack itself names, by key."""
     own = [(pack.endpoint, pack.name, pack.authority)] if pack.endpoint else []
-    named = [*own, *((f.url, f.name, f.authority) for f in pack.federated)]
     found: dict[str, tuple[str, Identity]] = {}
-    for url, name, authority in named:
+    for url, name, authority in [*own, *((f.url, f.name, f.authority) for f in pack.federated)]:
         known = identity_of(url)
         if key := address_key(url):
             found.setdefault(key, (url, Identity(name or known.name, authority or known.authority)))
@@ -198,9 +287,8 @@ def _of_pack(pack: Pack) -> dict[str, tuple[str, Identity]]:
 
 
 def _endpoint(found: _Counted, from_pack: tuple[str, Identity] | None) -> RegistryEndpoint:
-    common = [url for url, _ in sorted(found.spellings.items(), key=lambda i: (-i[1], i[0]))]
+    common = sorted(found.spellings, key=lambda one: (-found.spellings[one], one))
     url, identity = from_pack or (common[0], identity_of(common[0]))
-    prefixes = sorted(found.prefixes.items(), key=lambda item: (-item[1], item[0]))
     graphs = [UsedGraph(graph, len(tasks)) for graph, tasks in found.graphs.items()]
     # The corpus is sorted by topic: take questions from all over it.
     questions = list(dict.fromkeys(found.questions.values()))
@@ -214,26 +302,22 @@ def _endpoint(found: _Counted, from_pack: tuple[str, Identity] | None) -> Regist
         as_target=len(found.ways["target"]),
         by_service=len(found.ways["service"]),
         declared=len(found.ways["declared"]),
-        prefixes=tuple(pair for pair, _ in prefixes),
+        prefixes=tuple(sorted(found.prefixes, key=lambda one: (-found.prefixes[one], one))),
         graphs=tuple(sorted(graphs, key=lambda g: (-g.tasks, g.graph))),
         questions=tuple(questions[::step][:QUESTIONS]),
     )
 
 
-def _with_unique_names(endpoints: Iterable[RegistryEndpoint]) -> list[RegistryEndpoint]:
+def _with_unique_names(endpoints: Sequence[RegistryEndpoint]) -> list[RegistryEndpoint]:
     """Make names unique by the dataset in the path, else by the whole address."""
     taken: set[str] = set()
     out = []
     for endpoint in endpoints:
-        dataset = dataset_of(endpoint.url)
-        choices = (
-            endpoint.name,
-            f"{endpoint.name} {dataset}" if dataset else endpoint.name,
-            f"{endpoint.name} ({address_key(endpoint.url)})",
-        )
+        name, more = endpoint.name, (dataset_of(endpoint.url), f"({address_key(endpoint.url)})")
+        choices = (name, *(f"{name} {one}" for one in more if one))
         name = next(c for c in choices if c.casefold() not in taken)
         taken.add(name.casefold())
-        out.append(endpoint if name == endpoint.name else replace(endpoint, name=name))
+        out.append(replace(endpoint, name=name))
     return out
 
 

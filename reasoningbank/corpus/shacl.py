@@ -1,30 +1,343 @@
-"""Loading a corpus: a folder of SHACL examples becomes tasks.
+"""SHACL examples in Turtle files become tasks: a folder of them is a corpus.
 
 Examples are described the way SPARQL endpoints publish them: ``sh:SPARQLExecutable`` with the
 question as ``rdfs:comment``, the query under ``sh:select``, ``sh:ask``, ``sh:construct``,
 ``spex:describe`` or ``sh:update``, and the endpoint as ``schema:target``. Only an example without
-a question or a query is left out; everything else that is odd becomes a finding.
+a question or a query is left out; everything else that is odd becomes a finding, never an error.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cache
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from functools import cache, lru_cache
+from html import unescape
 from pathlib import Path, PurePosixPath
+from typing import Any, NamedTuple, cast
 
-from reasoningbank.corpus.examples import (
-    SCHEMA,
-    ExampleFile,
-    TaskDraft,
-    canonical_targets,
-    read_example_file,
-)
+import pyoxigraph as ox
+from rdflib import URIRef, namespace
+
 from reasoningbank.corpus.pack import Pack, load_pack
 from reasoningbank.corpus.splits import Split, groups_of, split_tasks
-from reasoningbank.corpus.task import LoadedTask, Task, check_complexity
+from reasoningbank.corpus.task import LoadedTask, QueryForm, Task, check_complexity
 from reasoningbank.findings import Finding
+from reasoningbank.sparql import address_key
+from reasoningbank.sparql.terms import RDF_TYPE
+from reasoningbank.sparql.tokens import tokenize
+
+SH = "http://www.w3.org/ns/shacl#"
+RDFS = "http://www.w3.org/2000/01/rdf-schema#"
+SCHEMA = "https://schema.org/"
+SPEX = "https://purl.expasy.org/sparql-examples/ontology#"
+#: Our own annotations of examples: group, bag, ordered.
+RB = "urn:reasoningbank:ontology#"
+
+#: The property that holds the query → its form.
+QUERY_PROPERTIES = {
+    SH + "select": "SELECT",
+    SH + "ask": "ASK",
+    SH + "construct": "CONSTRUCT",
+    SPEX + "describe": "DESCRIBE",
+    SH + "update": "UPDATE",
+}
+
+#: The class of an example of each form, besides ``sh:SPARQLExecutable``.
+CLASS_OF_FORM = {
+    form: f"{SPEX if form == 'DESCRIBE' else SH}SPARQL{form.title()}Executable"
+    for form in QUERY_PROPERTIES.values()
+}
+
+#: The properties that are read.
+PROPERTIES = (
+    *QUERY_PROPERTIES,
+    RDF_TYPE,
+    *(RDFS + name for name in ("comment", "label")),
+    *(SH + name for name in ("prefixes", "declare", "prefix", "namespace")),
+    *(SCHEMA + name for name in ("target", "keywords")),
+    SPEX + "federatesWith",
+    *(RB + name for name in ("group", "bag", "ordered", "template", "split")),
+)
+
+#: Vocabularies whose terms are all known.
+_CLOSED = (namespace.SH, namespace.RDFS, namespace.SDO)
+_NAMESPACES = (SH, RDFS, SCHEMA, SPEX, RB)
+_LOCAL_NAMES = {p.rpartition("#")[2].rpartition("/")[2].lower(): p for p in PROPERTIES}
+_EXECUTABLE = "SPARQLExecutable"
+_HTML = "http://www.w3.org/1999/02/22-rdf-syntax-ns#HTML"
+_TRUE = ("true", "1")
+
+Value = ox.NamedNode | ox.BlankNode | ox.Literal
+
+
+@lru_cache(maxsize=1024)
+def property_of(iri: str) -> str:
+    """Return the property that an IRI means, correcting misspelled ones of our vocabularies."""
+    cut = max(iri.rfind("#"), iri.rfind("/")) + 1
+    near = get_close_matches(iri[:cut], _NAMESPACES, n=1, cutoff=0.85)
+    if iri in PROPERTIES or not near:
+        return iri
+    whole = near[0] + iri[cut:]
+    if whole not in PROPERTIES and any(URIRef(whole) in known for known in _CLOSED):
+        # sh:order and sh:group are terms of their own, not our annotations misspelled.
+        return iri
+    meant = get_close_matches(iri[cut:].lower(), _LOCAL_NAMES, n=1, cutoff=0.8)
+    return _LOCAL_NAMES[meant[0]] if meant else iri
+
+
+@dataclass
+class RawExample:
+    """What a file says about one example: values by corrected property, in order."""
+
+    resource: str
+    values: dict[str, list[Value]] = field(default_factory=lambda: defaultdict(list))
+
+    def texts(self, iri: str) -> list[str]:
+        """Return the lexical values of a property."""
+        return [v.value for v in self.values.get(iri, ())]
+
+
+@dataclass
+class ExampleFile:
+    """What one file holds."""
+
+    path: str
+    examples: list[RawExample] = field(default_factory=list)
+    prefixes: dict[str, str] = field(default_factory=dict)
+    findings: list[Finding] = field(default_factory=list)
+
+
+def read_example_file(path: Path, name: str) -> ExampleFile:
+    """Read the examples of one Turtle file, called `name` in findings."""
+    out = ExampleFile(name)
+    subjects: dict[str, RawExample] = {}
+    last = ""
+    try:
+        for key, predicate, value in _statements(path.read_bytes()):
+            last = key
+            raw = subjects.setdefault(key, RawExample("" if key.startswith("_:") else key))
+            iri = property_of(predicate)
+            raw.values[iri].append(value)
+            if iri != predicate:
+                what = f"<{predicate}> was read as <{iri}>"
+                found = Finding("misspelt-property", what, name, "write the latter", {"iri": iri})
+                out.findings.append(found)
+    except OSError as error:
+        out.findings.append(Finding("unreadable", f"{error.strerror or error}", name))
+    except (SyntaxError, ValueError) as error:
+        # The current subject may be incomplete, so it is dropped.
+        subjects.pop(last, None)
+        out.findings.append(Finding("syntax-error", " ".join(str(error).split())[:300], name))
+    for raw in subjects.values():
+        names, namespaces = raw.texts(SH + "prefix"), raw.texts(SH + "namespace")
+        if names and namespaces:
+            out.prefixes[names[0].removesuffix(":")] = namespaces[0]
+        classes = map(local_name, raw.texts(RDF_TYPE))
+        queried = not raw.values.keys().isdisjoint(QUERY_PROPERTIES)
+        if queried or any(one.endswith(_EXECUTABLE) for one in classes):
+            out.examples.append(raw)
+    return out
+
+
+def _statements(data: bytes) -> Iterator[tuple[str, str, Value]]:
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        data = data.decode("latin-1").encode()
+    for quad in ox.parse(data, format=ox.RdfFormat.TURTLE, base_iri="file:///", lenient=True):
+        if isinstance(quad.subject, ox.Triple) or isinstance(quad.object, ox.Triple):
+            continue
+        key = str(quad.subject) if isinstance(quad.subject, ox.BlankNode) else quad.subject.value
+        yield key, quad.predicate.value, quad.object
+
+
+def local_name(iri: str) -> str:
+    """Return the part of an IRI after its last ``#``, ``/`` or, without these, ``:``."""
+    iri = iri.rstrip("/#:")
+    return re.split(r"[/#]", iri)[-1] if re.search(r"[/#]", iri) else iri.rpartition(":")[2]
+
+
+def canonical_targets(targets: Iterable[str], preferred: str = "") -> dict[str, str]:
+    """Return each address's canonical spelling: `preferred`, else the most frequent variant."""
+    counts = Counter(targets)
+    chosen: dict[str, str] = {}
+    for target in (preferred, *sorted(counts, key=lambda one: (-counts[one], one))):
+        if key := address_key(target):
+            chosen.setdefault(key, target)
+    return {t: chosen[key] for t in counts if (key := address_key(t))}
+
+
+def task_id(raw: RawExample, file: str) -> str:
+    """Return the id of an example's task."""
+    return re.sub(r"[^\w.\-]+", "_", local_name(raw.resource)) or PurePosixPath(file).stem
+
+
+def declared_prefixes(query: str) -> dict[str, str]:
+    """Return the prefixes that a query or update declares: prefix → namespace."""
+    tokens = tokenize(query)
+    return {
+        name.text[:-1]: iri.text[1:-1]
+        for word, name, iri in zip(tokens, tokens[1:], tokens[2:], strict=False)
+        if word.is_word("PREFIX") and name.kind == "name" and iri.kind == "iri"
+    }
+
+
+def corpus_prefixes(queries: Iterable[str]) -> dict[str, str]:
+    """Return the prefixes that queries declare; of two namespaces the more frequent one."""
+    found: dict[str, Counter[str]] = defaultdict(Counter)
+    for query in queries:
+        for name, iri in declared_prefixes(query).items():
+            found[name][iri] += 1
+    return {name: counted.most_common(1)[0][0] for name, counted in sorted(found.items())}
+
+
+class Completed(NamedTuple):
+    """A query with declarations added, and the prefixes that nobody declares."""
+
+    text: str
+    unknown: tuple[str, ...]
+
+
+def complete_prefixes(query: str, known: Mapping[str, str]) -> Completed:
+    """Declare the known prefixes that a query uses and does not declare."""
+    tokens = tokenize(query)
+    declared = declared_prefixes(query)
+    used = dict.fromkeys(
+        token.text.partition(":")[0]
+        for before, token in zip([None, *tokens], tokens, strict=False)
+        if token.kind == "name" and not (before and before.is_word("PREFIX"))
+    )
+    missing = [prefix for prefix in used if prefix not in declared]
+    head = "".join(f"PREFIX {prefix}: <{known[prefix]}>\n" for prefix in missing if prefix in known)
+    return Completed(head + query, tuple(p for p in missing if p not in known))
+
+
+class TaskDraft:
+    """Turns an example into a task; oddities go to `findings`."""
+
+    def __init__(self, raw: RawExample, file: str, findings: list[Finding]) -> None:
+        self.raw = raw
+        self.file = file
+        self.findings = findings
+        self.id = task_id(raw, file)
+        if self.id != PurePosixPath(file).stem and not raw.texts(RB + "template"):
+            self._note("id-mismatch", "is in a file with another name")
+
+    def _note(self, code: str, what: str, hint: str = "", **fields: Any) -> None:
+        facts = {"id": self.id, **fields}
+        self.findings.append(Finding(code, f"{self.id} {what}", self.file, hint, facts))
+
+    def task(
+        self, pack: Pack, targets: Mapping[str, str], prefixes: Mapping[str, str], language: str
+    ) -> LoadedTask | None:
+        """Return the task, or None without a query or question."""
+        query = self._query()
+        question = self._question(language)
+        if query is None or question is None:
+            return None
+        form, text = query
+        completed = complete_prefixes(text, prefixes)
+        if completed.unknown:
+            names = ", ".join(f"{p}:" for p in completed.unknown)
+            unknown = list(completed.unknown)
+            self._note("unknown-prefix", f"uses undeclared prefixes: {names}", prefixes=unknown)
+        texts = self.raw.texts
+
+        def first(name: str) -> str:
+            return next(iter(texts(RB + name)), "")
+
+        task = LoadedTask(
+            id=self.id,
+            query=question[0],
+            expected_sparql=completed.text,
+            endpoint=self._target(pack.endpoint, targets),
+            keywords=self._keywords(),
+            form=form,
+            resource=self.raw.resource,
+            federates_with=tuple(dict.fromkeys(texts(SPEX + "federatesWith"))),
+            source_file=self.file,
+            corpus=pack.key,
+            group=first("group"),
+            bag=any(v in _TRUE for v in texts(RB + "bag")),
+            ordered=any(v in _TRUE for v in texts(RB + "ordered")),
+            language=question[1],
+            template=first("template"),
+            split=first("split"),
+        )
+        usable = (t for t in texts(SCHEMA + "target") if t in targets)
+        return task.deferred(text, tuple(dict.fromkeys(usable)))
+
+    def _query(self) -> tuple[QueryForm, str] | None:
+        found = [
+            (cast("QueryForm", form), text)
+            for iri, form in QUERY_PROPERTIES.items()
+            for text in self.raw.texts(iri)
+        ]
+        if not found:
+            self._note("no-query", "has no query", "add one as sh:select")
+            return None
+        if len(found) > 1:
+            self._note("several-queries", f"has {len(found)} queries; the first is used")
+        form, text = found[0]
+        if not text.strip():
+            self._note("empty-query", "has an empty query")
+            return None
+        classes = set(self.raw.texts(RDF_TYPE))
+        if not classes:
+            self._note("no-class", "has no class", "add sh:SPARQLExecutable")
+        elif others := classes & (set(CLASS_OF_FORM.values()) - {CLASS_OF_FORM[form]}):
+            names = ", ".join(sorted(local_name(c) for c in others))
+            self._note("form-mismatch", f"has the class {names} but a {form} query", form=form)
+        return form, text
+
+    def _question(self, language: str) -> tuple[str, str] | None:
+        texts = self.raw.values.get(RDFS + "comment") or self.raw.values.get(RDFS + "label") or ()
+        found = [v for v in texts if isinstance(v, ox.Literal) and v.value.strip()]
+        if not found:
+            self._note("no-question", "has no question", "add an rdfs:comment")
+            return None
+        in_language = [v for v in found if (v.language or "").split("-")[0] == language]
+        if len(in_language or found) > 1:
+            self._note("several-questions", "has several comments; one is used")
+        # Plain text before HTML, tagged text before untagged, then the first.
+        best = min(
+            in_language or found, key=lambda v: (v.datatype.value == _HTML, v.language is None)
+        )
+        text = best.value
+        if best.datatype.value == _HTML:
+            self._note("html-question", "has a question in HTML; its text is used")
+            text = " ".join(unescape(re.sub(r"</?[A-Za-z!][^>]*>", "", text)).split())
+            if not text:
+                self._note("no-question", "has a question in HTML without text")
+                return None
+        return " ".join(text.split()), (best.language or language)
+
+    def _keywords(self) -> tuple[str, ...]:
+        words = ",".join(self.raw.texts(SCHEMA + "keywords")).split(",")
+        found = tuple(dict.fromkeys(filter(None, map(str.strip, words))))
+        if not found:
+            self._note("no-keywords", "has no keywords")
+        return found
+
+    def _target(self, endpoint: str, targets: Mapping[str, str]) -> str:
+        written = list(dict.fromkeys(self.raw.texts(SCHEMA + "target")))
+        for bad in (t for t in written if t not in targets):
+            self._note("bad-target", f"has a target that is no HTTP address: {bad!r}", target=bad)
+        usable = [t for t in written if t in targets]
+        for target in usable:
+            if (read := targets[target]) != target:
+                what = f"has the target {target}, read as {read}"
+                self._note("target-variant", what, target=target, read=read)
+        canonical = list(dict.fromkeys(targets[t] for t in usable))
+        if not canonical:
+            self._note("no-target", "has no target; the pack's endpoint is used")
+            return endpoint
+        if len(canonical) > 1:
+            self._note("several-targets", f"has several targets: {', '.join(canonical)}")
+        return endpoint if endpoint in canonical else canonical[0]
 
 
 @dataclass(frozen=True)
@@ -121,10 +434,8 @@ def _with_unique_ids(
     seen: Counter[str] = Counter()
     out: list[LoadedTask] = []
     for task in tasks:
-        new = task.id
-        if counts[task.id] > 1:
-            folder = PurePosixPath(task.source_file).parent.name
-            new = f"{folder}-{task.id}" if folder else task.id
+        folder = PurePosixPath(task.source_file).parent.name
+        new = f"{folder}-{task.id}" if counts[task.id] > 1 and folder else task.id
         seen[new] += 1
         if seen[new] > 1:
             new = f"{new}~{seen[new]}"
@@ -132,5 +443,5 @@ def _with_unique_ids(
             what = f"{counts[task.id]} examples have the id {task.id}; this one is now {new}"
             facts = {"id": new, "duplicate": task.id}
             findings.append(Finding("duplicate-id", what, task.source_file, fields=facts))
-        out.append(task if new == task.id else task.changed(id=new))
+        out.append(task.changed(id=new))
     return tuple(out)

@@ -1,19 +1,35 @@
-"""Train, dev and test: by group, stratified, the same each time, and stable under growth."""
+"""Train, dev and test, and how far a task is from those that an agent was trained on.
+
+Splits are by group, stratified, the same each time, and stable under growth. Levels of
+generalization are GrailQA's (Gu et al., WWW 2021, "Beyond I.I.D."): a task is *iid* if its query
+shape occurs in training with other constants, *compositional* if only its classes and properties
+do, *zero-shot* if one of them does not.
+"""
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from itertools import accumulate, pairwise
 from types import MappingProxyType
-from typing import Literal
+from typing import Literal, get_args
 
 from reasoningbank.corpus.task import Task, shuffle_key
-from reasoningbank.errors import UsageError
+from reasoningbank.errors import QueryError, UsageError
+from reasoningbank.sparql.shape import SLOT, Prefixes, names_in, shape_hash, slots_as_iris
+from reasoningbank.sparql.terms import RDF_TYPE, STANDARD_PREFIXES, absolute
+from reasoningbank.sparql.tokens import prologue, tokenize
+from reasoningbank.sparql.tree import read_query
 
 SplitName = Literal["train", "dev", "test"]
-PARTS: tuple[SplitName, ...] = ("train", "dev", "test")
+PARTS: tuple[SplitName, ...] = get_args(SplitName)
 DEFAULT_SHARES: Mapping[str, float] = MappingProxyType({"train": 0.5, "dev": 0.2, "test": 0.3})
+Level = Literal["iid", "compositional", "zero-shot"]
+LEVELS: tuple[Level, ...] = get_args(Level)
+_NO_PREFIXES: Mapping[str, str] = MappingProxyType({})
 
 #: A group belongs to the stratum of its rarest form.
 _RARE_FIRST = ("UPDATE", "DESCRIBE", "CONSTRUCT", "ASK", "SELECT")
@@ -29,10 +45,7 @@ class Split:
 
     def part_of(self, task_id: str) -> SplitName | None:
         """Return ``train``, ``dev`` or ``test``; None for an unknown task."""
-        for name in PARTS:
-            if any(t.id == task_id for t in getattr(self, name)):
-                return name
-        return None
+        return self.by_id().get(task_id)
 
     def by_id(self) -> dict[str, SplitName]:
         """Return the part of every task, by its id."""
@@ -83,7 +96,10 @@ def split_tasks(
         if group[0].split in placed:
             placed[group[0].split] += group
         else:
-            strata[_stratum(group)].append((name, group))
+            form = min((task.form for task in group), key=_RARE_FIRST.index)
+            counts = Counter(task.complexity for task in group)
+            most = min(counts, key=lambda one: (-counts[one], one))
+            strata[f"{form} {most}"].append((name, group))
     for stratum, members in strata.items():
         members.sort(key=lambda member: (shuffle_key(seed, member[0]), member[0]))
         start = int(shuffle_key(seed, f"stratum {stratum}")[:13], 16) / 16**13
@@ -97,19 +113,76 @@ def split_tasks(
     return Split(ordered["train"], ordered["dev"], ordered["test"])
 
 
-def _stratum(group: Sequence[Task]) -> str:
-    form = min((task.form for task in group), key=_RARE_FIRST.index)
-    counts = Counter(task.complexity for task in group)
-    return f"{form} {min(counts, key=lambda c: (-counts[c], c))}"
-
-
 def _part_at(place: float, shares: Mapping[str, float]) -> SplitName:
     """Return the part at a place of a circle of length 1."""
-    end = 0.0
-    used = [part for part in PARTS if shares.get(part, 0.0) > 0]
-    for part in used:
-        end += shares[part]
-        if place < end:
-            return part
+    used = [part for part in PARTS if shares.get(part)]
+    ends = accumulate(shares[part] for part in used)
     # The sum of the shares may be below 1 by a rounding error.
-    return used[-1]
+    return next((part for part, end in zip(used, ends, strict=True) if place < end), used[-1])
+
+
+def levels(
+    tasks: Iterable[Task],
+    training: Iterable[Task | str],
+    prefixes: Mapping[str, str] = _NO_PREFIXES,
+) -> dict[str, Level]:
+    """Return the level of each task relative to training tasks.
+
+    Args:
+        tasks: Tasks with their golds.
+        training: Training tasks, or queries: of a memory bank (``<<name>>`` stands for a constant)
+            or of the examples in a prompt.
+        prefixes: Prefixes that the queries may use without declaring them.
+
+    Returns:
+        Task id → level.
+    """
+    declared = tuple(sorted(prefixes.items()))
+    known = [one if isinstance(one, str) else one.expected_sparql for one in training]
+    shapes = {shape_hash(query, declared) for query in known} - {""}
+    items = frozenset[str]().union(*(schema_items(query, declared) for query in known))
+    found: dict[str, Level] = {}
+    for task in tasks:
+        gold = task.expected_sparql
+        known_names = schema_items(gold, declared) <= items
+        apart: Level = "compositional" if known_names else "zero-shot"
+        found[task.id] = "iid" if shape_hash(gold, declared) in shapes else apart
+    return found
+
+
+@lru_cache(maxsize=8192)
+def schema_items(query: str, prefixes: Prefixes = ()) -> frozenset[str]:
+    """Return the IRIs of a query's properties and classes (objects of ``rdf:type``)."""
+    text = slots_as_iris(query)
+    own, _ = prologue(tokenize(text))
+    declared = {**STANDARD_PREFIXES, **dict(prefixes), **own}
+    try:
+        patterns = read_query(text).triple_patterns()
+    except QueryError:
+        return frozenset(names_in(text, declared))
+    found: set[str] = set()
+    for pattern in patterns:
+        steps = [absolute(token.text, declared) for token in tokenize(pattern.predicate)]
+        found.update(step for step in steps if step)
+        if steps and steps[-1] == RDF_TYPE and (named := absolute(pattern.object, declared)):
+            found.add(named)
+    return frozenset(name for name in found if not name.startswith(SLOT))
+
+
+def near_duplicates(
+    tasks: Sequence[Task], training: Sequence[Task], threshold: float = 0.8
+) -> list[tuple[str, str, float]]:
+    """Find tasks whose question nearly repeats a training question."""
+    shown = [(task.id, _pairs(task.query)) for task in training]
+    found = []
+    for task in tasks:
+        own = _pairs(task.query)
+        for name, other in shown:
+            common = len(own & other)
+            if common and (share := common / (len(own) + len(other) - common)) >= threshold:
+                found.append((task.id, name, round(share, 3)))
+    return sorted(found, key=lambda pair: (-pair[2], pair))
+
+
+def _pairs(question: str) -> frozenset[tuple[str, str]]:
+    return frozenset(pairwise(["", *re.findall(r"\w+", question.casefold()), ""]))

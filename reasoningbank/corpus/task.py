@@ -159,9 +159,8 @@ def find_task(tasks: Iterable[Task], task_id: str, where: str = "tasks") -> Task
     near = [known for known in by_id if task_id and task_id in known][:3]
     near = near or difflib.get_close_matches(task_id, by_id, n=3, cutoff=0.4)
     hint = f"did you mean {', '.join(near)}?" if near else "see: reasoningbank tasks list"
-    raise UsageError(
-        f"unknown task {task_id!r}", where=where, hint=hint, code="unknown-task", near=near
-    )
+    what = f"unknown task {task_id!r}"
+    raise UsageError(what, where=where, hint=hint, code="unknown-task", near=near)
 
 
 def sample_tasks(
@@ -198,10 +197,8 @@ def check_complexity(word: str, where: str) -> None:
     """Raise a `UsageError` for an unknown complexity."""
     known = get_args(Complexity)
     if word not in known:
-        hint = "choose " + ", ".join(known)
-        raise UsageError(
-            f"unknown complexity {word!r}", where=where, hint=hint, code="unknown-complexity"
-        )
+        what, hint = f"unknown complexity {word!r}", f"choose {', '.join(known)}"
+        raise UsageError(what, where=where, hint=hint, code="unknown-complexity")
 
 
 def shuffle_key(seed: int, name: str) -> str:

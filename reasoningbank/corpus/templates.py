@@ -13,9 +13,10 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from random import Random
 from typing import Annotated, Any, NamedTuple
@@ -23,7 +24,8 @@ from typing import Annotated, Any, NamedTuple
 import pyoxigraph as ox
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from reasoningbank.corpus.examples import (
+from reasoningbank.corpus.pack import Pack
+from reasoningbank.corpus.shacl import (
     CLASS_OF_FORM,
     QUERY_PROPERTIES,
     RB,
@@ -32,12 +34,12 @@ from reasoningbank.corpus.examples import (
     SH,
     SPEX,
 )
-from reasoningbank.corpus.pack import Pack
 from reasoningbank.corpus.splits import PARTS, SplitName
 from reasoningbank.errors import QueryError, UsageError, unknown_key
 from reasoningbank.findings import Finding
-from reasoningbank.sparql import BooleanResult, GraphResult, Result, SPARQLClient, TableResult, full
+from reasoningbank.sparql import BooleanResult, GraphResult, Result, SPARQLClient, TableResult
 from reasoningbank.sparql.query import prepare
+from reasoningbank.sparql.terms import LONG, written
 
 _PLACE = re.compile(r"<<(\w+)>>")
 #: Phrasings of a language that are for training.
@@ -45,7 +47,6 @@ _TRAINING = 2
 #: Values tried for each instance that is wanted, before a template is left with fewer.
 _TRIES = 40
 _MOST_ROWS = 10_000
-_PLAIN = re.compile(r"[A-Za-z0-9_]+(?:-[A-Za-z0-9_]+)*")
 _Phrasings = Annotated[tuple[str, ...], Field(min_length=4)]
 
 
@@ -91,9 +92,8 @@ class QuestionTemplate(BaseModel):
     @model_validator(mode="after")
     def _mentions_all(self) -> QuestionTemplate:
         for language, texts in self.phrasings.items():
-            for text in texts:
-                if set(_PLACE.findall(text)) != set(self.places):
-                    raise ValueError(f"phrasing in {language!r} has other places than the query")
+            if any(set(_PLACE.findall(text)) != set(self.places) for text in texts):
+                raise ValueError(f"phrasing in {language!r} has other places than the query")
         return self
 
     @property
@@ -140,11 +140,9 @@ def read_templates(pack: Pack) -> tuple[dict[str, TemplateSlot], list[QuestionTe
     for template in templates:
         for place in template.places:
             if template.slots.get(place, place) not in slots:
-                raise UsageError(
-                    f"template {template.id!r} has no slot for <<{place}>>",
-                    where=str(pack.root / "templates"),
-                    code="bad-template",
-                )
+                what = f"template {template.id!r} has no slot for <<{place}>>"
+                where = str(pack.root / "templates")
+                raise UsageError(what, where=where, code="bad-template")
     return slots, templates
 
 
@@ -168,17 +166,14 @@ def instantiate(
     """
     slots, templates = read_templates(pack)
     if not templates:
-        raise UsageError(
-            "the pack has no templates",
-            where=str(pack.root),
-            hint="add templates/*.toml",
-            code="no-templates",
-        )
+        what, hint = "the pack has no templates", "add templates/*.toml"
+        raise UsageError(what, where=str(pack.root), hint=hint, code="no-templates")
     forms = {name: _surface_forms(slot, pack, client) for name, slot in slots.items()}
     made: list[Instance] = []
     findings: list[Finding] = []
     for template in templates:
-        own = _Builder(template, pack, client, forms, Random(f"{seed} {template.id}")).make(number)
+        mine = {place: forms[template.slots.get(place, place)] for place in template.places}
+        own = _Builder(template, pack, client, mine, Random(f"{seed} {template.id}")).make(number)
         made += own
         if len(own) < number:
             what = f"{template.id} has {len(own)} instances of {number}"
@@ -235,43 +230,28 @@ def _rows(client: SPARQLClient, query: str, *names: str) -> Iterator[tuple[Any, 
             yield tuple(row[i] for i in at)
 
 
-def _written(term: Any, pack: Pack) -> str:
+def _written(term: ox.NamedNode | ox.BlankNode | ox.Literal, pack: Pack) -> str:
     """Return a term as a gold has it: with the pack's prefixes where that is plain."""
-    if isinstance(term, ox.NamedNode):
-        for prefix, namespace in sorted(pack.prefixes.items(), key=lambda item: -len(item[1])):
-            local = term.value.removeprefix(namespace)
-            if local != term.value and _PLAIN.fullmatch(local):
-                return f"{prefix}:{local}"
-    elif isinstance(term, ox.Literal) and term.datatype.value.endswith(("#integer", "#decimal")):
-        return term.value
-    return full(term)
+    return written(term, pack.prefixes, max_chars=LONG)
 
 
-class _Builder:
-    """Makes the instances of one template."""
+class _Builder(NamedTuple):
+    """Makes the instances of one template; `forms` are those of its places."""
 
-    def __init__(
-        self,
-        template: QuestionTemplate,
-        pack: Pack,
-        client: SPARQLClient,
-        forms: Mapping[str, _Forms],
-        random: Random,
-    ) -> None:
-        self._template = template
-        self._pack = pack
-        self._client = client
-        self._forms = {place: forms[template.slots.get(place, place)] for place in template.places}
-        self._random = random
+    template: QuestionTemplate
+    pack: Pack
+    client: SPARQLClient
+    forms: Mapping[str, _Forms]
+    random: Random
 
     def make(self, number: int) -> list[Instance]:
         made: list[Instance] = []
-        answers: dict[object, int] = defaultdict(int)
-        for chosen, _ in zip(self._candidates(), range(_TRIES * number), strict=False):
+        answers: Counter[object] = Counter()
+        for chosen in islice(self._candidates(), _TRIES * number):
             if len(made) == number:
                 break
-            query = _filled(self._template.query, chosen).strip()
-            result = self._client.query(query, max_rows=_MOST_ROWS)
+            query = _filled(self.template.query, chosen).strip()
+            result = self.client.query(query, max_rows=_MOST_ROWS)
             answer = self._answer(result)
             most = (number + 1) // 2 if isinstance(result, BooleanResult) else 1
             if answer is None or answers[answer] >= most:
@@ -282,26 +262,23 @@ class _Builder:
 
     def _candidates(self) -> Iterator[dict[str, str]]:
         """Yield values of the places, as drawn."""
-        places = self._template.places
-        if self._template.draw:
-            rows = [
-                tuple(_written(term, self._pack) for term in row)
-                for row in _rows(self._client, self._template.draw, *places)
-            ]
-            drawn = sorted(set(rows))
-            self._random.shuffle(drawn)
+        places = self.template.places
+        if self.template.draw:
+            rows = _rows(self.client, self.template.draw, *places)
+            drawn = sorted({tuple(_written(term, self.pack) for term in row) for row in rows})
+            self.random.shuffle(drawn)
             for row in drawn:
                 chosen = dict(zip(places, row, strict=True))
-                if all(value in self._forms[place] for place, value in chosen.items()):
+                if all(value in self.forms[place] for place, value in chosen.items()):
                     yield chosen
             return
-        listed = [list(self._forms[place]) for place in places]
+        listed = [list(self.forms[place]) for place in places]
         if not all(listed):
             return
         seen = set()
         for _ in range(_TRIES * sum(map(len, listed)) if len(listed) > 1 else 1):
             for values in listed:
-                self._random.shuffle(values)
+                self.random.shuffle(values)
             for row in zip(*listed, strict=False):
                 if row not in seen and len(set(row)) == len(row):
                     seen.add(row)
@@ -311,35 +288,30 @@ class _Builder:
         """Return what tells answers apart; None for one that is too short or too long."""
         if isinstance(result, BooleanResult):
             return result.value
-        least, most = self._template.rows
+        least, most = self.template.rows
         if result.truncated or not least <= result.n_rows <= most:
             return None
         rows = result.triples() if isinstance(result, GraphResult) else result.rows()
         return frozenset(str(row) for row in rows)
 
     def _instance(self, index: int, query: str, chosen: Mapping[str, str]) -> Instance:
-        declared = self._template.split
+        declared = self.template.split
         split: SplitName = PARTS[index % 3] if declared == "train" else declared
-        drawn = {place: self._random.random() for place in chosen}
+        drawn = {place: self.random.random() for place in chosen}
         questions = {}
-        for language, phrasings in self._template.phrasings.items():
-            if split == "train":
-                usable = phrasings[:_TRAINING]
-            else:
-                # Development and test share no phrasing where there are enough.
-                rest = phrasings[_TRAINING:]
-                usable = rest[::2] if split == "dev" else rest[1::2]
-            text = usable[(index // 3) % len(usable)]
+        for language, phrasings in self.template.phrasings.items():
+            # Development and test share no phrasing where there are enough.
+            rest = phrasings[_TRAINING:]
+            usable = {"train": phrasings[:_TRAINING], "dev": rest[::2], "test": rest[1::2]}[split]
             texts = {}
             for place, value in chosen.items():
-                own = [f.text for f in self._forms[place][value] if f.language in ("", language)]
+                own = [f.text for f in self.forms[place][value] if f.language in ("", language)]
                 texts[place] = own[int(drawn[place] * len(own))]
-            questions[language] = _filled(text, texts)
-        prepared = prepare(query, prefixes=self._pack.prefixes)
-        name = f"{self._template.id}_{index + 1:02}"
-        return Instance(
-            name, self._template, split, query, prepared.form, questions, prepared.services
-        )
+            questions[language] = _filled(usable[(index // 3) % len(usable)], texts)
+        prepared = prepare(query, prefixes=self.pack.prefixes)
+        name = f"{self.template.id}_{index + 1:02}"
+        made = name, self.template, split, query, prepared.form, questions, prepared.services
+        return Instance(*made)
 
 
 def write_instances(pack: Pack, instances: Sequence[Instance], folder: Path) -> list[Path]:
@@ -354,16 +326,13 @@ def write_instances(pack: Pack, instances: Sequence[Instance], folder: Path) -> 
         by_template[instance.template.id].append(instance)
     for old in folder.glob("*.ttl"):
         old.unlink()
-    for name, own in by_template.items():
-        text = "\n".join([_header(pack), *(_example(pack, instance) for instance in own)])
-        (folder / f"{name}.ttl").write_text(text, encoding="utf-8")
-    return [folder / f"{name}.ttl" for name in by_template]
-
-
-def _header(pack: Pack) -> str:
     names = {"ex": f"urn:reasoningbank:{pack.key}/instances/", "rb": RB, "rdfs": RDFS}
     names |= {"schema": SCHEMA, "sh": SH}
-    return "".join(f"@prefix {prefix}: <{iri}> .\n" for prefix, iri in names.items())
+    header = "".join(f"@prefix {prefix}: <{iri}> .\n" for prefix, iri in names.items())
+    for name, own in by_template.items():
+        text = "\n".join([header, *(_example(pack, instance) for instance in own)])
+        (folder / f"{name}.ttl").write_text(text, encoding="utf-8")
+    return [folder / f"{name}.ttl" for name in by_template]
 
 
 def _example(pack: Pack, instance: Instance) -> str:

@@ -1,4 +1,7 @@
-"""Validating a corpus: SHACL shapes, queries, questions and, with an endpoint, golds' answers."""
+"""Validating a corpus: SHACL shapes, queries, questions and, with an endpoint, golds' answers.
+
+A finding's `where` is the file, relative to the corpus; its code decides how severe it is.
+"""
 
 from __future__ import annotations
 
@@ -7,30 +10,33 @@ import re
 import time
 import warnings
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from difflib import get_close_matches
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from types import MappingProxyType
+from typing import Any, Literal, NamedTuple, cast
 
 import pyoxigraph as ox
 from rdflib import RDF, BNode, Graph, URIRef
 from rdflib import namespace as known
-from rdflib.term import Literal, Node
+from rdflib.term import Literal as Text
+from rdflib.term import Node
 
-from reasoningbank.corpus.examples import (
+from reasoningbank.corpus.pack import Pack, load_pack, pack_homes
+from reasoningbank.corpus.questions import schema_names, unmentioned
+from reasoningbank.corpus.shacl import (
     PROPERTIES,
     RB,
     RawExample,
+    complete_prefixes,
+    declared_prefixes,
+    load_corpus,
     local_name,
     read_example_file,
     task_id,
 )
-from reasoningbank.corpus.pack import Pack, load_pack
-from reasoningbank.corpus.prefixes import complete_prefixes, declared_prefixes
-from reasoningbank.corpus.questions import schema_names, unmentioned
-from reasoningbank.corpus.shacl import load_corpus
 from reasoningbank.corpus.task import LoadedTask, Task
 from reasoningbank.errors import EndpointError, QueryError, SetupError
 from reasoningbank.findings import Finding
@@ -61,7 +67,40 @@ _CLOSED: tuple[type[known.DefinedNamespace], ...] = (
     known.SH, known.RDFS, known.RDF, known.SDO, known.DCTERMS, known.SKOS, known.FOAF,
 )  # fmt: skip
 
+Severity = Literal["error", "warning", "info"]
+
+#: Errors make an example unusable, unjudgeable, or read otherwise than it was meant; warnings
+#: cost quality; infos are worth knowing.
+_CODES: dict[Severity, str] = {
+    "error": "unreadable syntax-error no-query empty-query several-queries no-question bad-target "
+    "form-mismatch misspelt-property unknown-prefix duplicate-id no-examples bad-value "
+    "query-syntax oxigraph-syntax gold-fails empty-gold cut-gold endpoint-fails",
+    "warning": "several-questions no-target several-targets target-variant no-keywords no-class "
+    "unknown-property id-mismatch odd-value rdflib-syntax federates-mismatch unmentioned-constant "
+    "slow-gold",
+    "info": "html-question no-language few-instances",
+}
+SEVERITIES: Mapping[str, Severity] = MappingProxyType(
+    {code: severity for severity, codes in _CODES.items() for code in codes.split()}
+)
+
 _Names = Mapping[URIRef, Sequence[str]]
+
+
+def severity_of(finding: Finding) -> Severity:
+    """Return ``error``, ``warning`` or ``info``, by the finding's code."""
+    return SEVERITIES[finding.code]
+
+
+def finding_row(finding: Finding) -> dict[str, Any]:
+    """Return a finding as a flat JSON object: file, severity, code, message, fields."""
+    return {
+        "file": finding.where,
+        "severity": severity_of(finding),
+        "code": finding.code,
+        "message": f"{finding.what}; {finding.hint}" if finding.hint else finding.what,
+        "fields": dict(finding.fields),
+    }
 
 
 class _Example(NamedTuple):
@@ -75,13 +114,11 @@ class _Example(NamedTuple):
         return Finding(code, f"{self.id} {what}", self.file, fields={"id": self.id, **fields})
 
 
-@dataclass(frozen=True)
-class _CheckedQuery:
-    """A task, its gold as it would be sent (None for an update or an unreadable one), findings."""
+class _CheckedQuery(NamedTuple):
+    """A task, and its gold as it would be sent; None for an update or an unreadable one."""
 
     task: Task
     prepared: PreparedQuery | None
-    findings: tuple[Finding, ...]
 
 
 def validate(
@@ -111,7 +148,12 @@ def validate(
     """
     pack = path if isinstance(path, Pack) else load_pack(path)
     corpus = load_corpus(pack, language=language)
-    examples = _examples(pack.examples)
+    examples = [
+        _Example(name, task_id(raw, name), raw)
+        for path in sorted(pack.examples.rglob("*.ttl"))
+        for name in [path.relative_to(pack.examples).as_posix()]
+        for raw in read_example_file(path, name).examples
+    ]
     loaded = {(f.where, f.code, f.fields.get("id")) for f in corpus.findings}
     found = list(corpus.findings)
     found += (
@@ -119,8 +161,7 @@ def validate(
     )
     for example in examples:
         found += _unknown_properties(example)
-    checked = [_check_query(task) for task in corpus.tasks]
-    found += (finding for one in checked for finding in one.findings)
+    checked = [_CheckedQuery(task, _check_query(task, found)) for task in corpus.tasks]
     labels = schema_names(pack)
     for asked in (checked, *_in_other_languages(checked, pack, language)):
         found += _unmentioned(asked, client, labels)
@@ -131,33 +172,18 @@ def validate(
     return tuple(unique[key] for key in sorted(unique))
 
 
-def _examples(root: Path) -> list[_Example]:
-    files = {path.relative_to(root).as_posix(): path for path in sorted(root.rglob("*.ttl"))}
-    return [
-        _Example(name, task_id(raw, name), raw)
-        for name, path in files.items()
-        for raw in read_example_file(path, name).examples
-    ]
-
-
-# -- properties and shapes ------------------------------------------------------------------
-
-
 def _unknown_properties(example: _Example) -> Iterator[Finding]:
     for written in example.raw.values:
         terms = _vocabulary_of(written)
         if terms is None or written in terms or written in PROPERTIES:
             continue
         by_name = {local_name(term): term for term in terms}
-        near = get_close_matches(local_name(written), by_name, n=1, cutoff=0.7)
-        finding = example.finding(
-            "unknown-property",
-            f"uses <{written}>, which its vocabulary does not have",
-            property=written,
-            replacements=[by_name[name] for name in near],
-        )
-        hint = f"did you mean <{by_name[near[0]]}>?" if near else ""
-        yield replace(finding, hint=hint)
+        close = get_close_matches(local_name(written), by_name, n=1, cutoff=0.7)
+        near = [by_name[name] for name in close]
+        what = f"uses <{written}>, which its vocabulary does not have"
+        facts = {"property": written, "replacements": near}
+        hint = f"did you mean <{near[0]}>?" if near else ""
+        yield replace(example.finding("unknown-property", what, **facts), hint=hint)
 
 
 @lru_cache(maxsize=1024)
@@ -176,9 +202,8 @@ def _vocabulary_of(written: str) -> tuple[str, ...] | None:
 
 def shapes_file() -> Path:
     """Return the file of the SHACL shapes, in the repository or in an installed package."""
-    package = Path(__file__).resolve().parent.parent
-    for home in (package, package.parent):
-        file = home / "ontology" / "shapes" / "examples.ttl"
+    for home in pack_homes()[1:]:
+        file = home / "shapes" / "examples.ttl"
         if file.is_file():
             return file
     raise SetupError("the shapes are missing", where="ontology/shapes", hint="reinstall it")
@@ -223,21 +248,26 @@ def _node(value: ox.NamedNode | ox.BlankNode | ox.Literal) -> Node:
         return BNode(value.value)
     if value.language:
         try:
-            return Literal(value.value, lang=value.language)
+            return Text(value.value, lang=value.language)
         except ValueError:  # rdflib rejects the language tag
-            return Literal(value.value, lang="und")
+            return Text(value.value, lang="und")
     if value.datatype.value == _XSD_STRING:
-        return Literal(value.value)
-    return Literal(value.value, datatype=URIRef(value.datatype.value), normalize=False)
+        return Text(value.value)
+    return Text(value.value, datatype=URIRef(value.datatype.value), normalize=False)
 
 
-# -- queries -------------------------------------------------------------------------------
-
-
-def _check_query(task: LoadedTask) -> _CheckedQuery:
+def _check_query(task: LoadedTask, found: list[Finding]) -> PreparedQuery | None:
     """Parse a gold with rdflib and Oxigraph, and compare its SERVICEs with what it declares."""
+
+    def note(code: str, what: str) -> None:
+        found.append(_finding(task, code, what))
+
     if task.form == "UPDATE":
-        return _CheckedQuery(task, None, tuple(_check_update(task)))
+        if reason := _refused(parse_update, task.expected_sparql):
+            note("rdflib-syntax", f"rdflib cannot parse the update: {reason}")
+        if (complaint := parsed_alone(f"{FAILS}{task.expected_sparql}")) is not None:
+            note("query-syntax", f"Oxigraph cannot parse the update: {complaint}")
+        return None
     declared = declared_prefixes(task.expected_sparql)
     # Undeclared prefixes were found when loading; the rest is checked all the same.
     unknown = complete_prefixes(task.written, declared).unknown
@@ -245,48 +275,24 @@ def _check_query(task: LoadedTask) -> _CheckedQuery:
     try:
         prepared = prepare(task.written, prefixes={**STANDARD_PREFIXES, **assumed, **declared})
     except QueryError as error:
-        return _CheckedQuery(task, None, (_finding(task, "query-syntax", f"{error}"),))
-    findings = [*_check_syntax(task, prepared), *_check_services(task, prepared)]
-    return _CheckedQuery(task, prepared, tuple(findings))
-
-
-def _check_update(task: Task) -> Iterator[Finding]:
-    try:
-        parse_update(task.expected_sparql)
-    except Exception as error:
-        what = f"rdflib cannot parse the update: {_one_line(error)}"
-        yield _finding(task, "rdflib-syntax", what)
-    complaint = parsed_alone(f"{FAILS}{task.expected_sparql}")
-    if complaint is not None:
-        yield _finding(task, "query-syntax", f"Oxigraph cannot parse the update: {complaint}")
-
-
-def _check_syntax(task: Task, prepared: PreparedQuery) -> Iterator[Finding]:
-    if prepared.parsed is not None:
-        if (complaint := prepared.complaint()) is not None:
-            what = f"rdflib parses the query, Oxigraph does not: {complaint}"
-            yield _finding(task, "oxigraph-syntax", what)
-        return
-    reason = "no reason given"
-    try:
-        parse_algebra(prepared.text)
-    except Exception as error:  # rdflib raises bare Exceptions too
-        reason = _one_line(error)
-    what = f"Oxigraph parses the query, rdflib does not: {reason}"
-    yield _finding(task, "rdflib-syntax", what)
-
-
-def _check_services(task: Task, prepared: PreparedQuery) -> Iterator[Finding]:
+        note("query-syntax", f"{error}")
+        return None
+    if prepared.parsed is None:
+        reason = _refused(parse_algebra, prepared.text) or "no reason given"
+        note("rdflib-syntax", f"Oxigraph parses the query, rdflib does not: {reason}")
+    elif (refusal := prepared.complaint()) is not None:
+        note("oxigraph-syntax", f"rdflib parses the query, Oxigraph does not: {refusal}")
     asked = {address_key(url): url for url in prepared.services if not url.startswith("?")}
     named = {address_key(url): url for url in task.federates_with}
     for key in asked.keys() - named.keys():
         what = f"queries <{asked[key]}>, which no spex:federatesWith names"
-        yield _finding(task, "federates-mismatch", what)
-    if any(url.startswith("?") for url in prepared.services):
-        return  # a SERVICE with a variable may go to any of them
-    for key in named.keys() - asked.keys():
-        what = f"names <{named[key]}> as spex:federatesWith, and has no SERVICE there"
-        yield _finding(task, "federates-mismatch", what)
+        note("federates-mismatch", what)
+    # A SERVICE with a variable may go to any of those that are named.
+    if not any(url.startswith("?") for url in prepared.services):
+        for key in named.keys() - asked.keys():
+            what = f"names <{named[key]}> as spex:federatesWith, and has no SERVICE there"
+            note("federates-mismatch", what)
+    return prepared
 
 
 def _finding(task: Task, code: str, what: str, **fields: Any) -> Finding:
@@ -294,11 +300,13 @@ def _finding(task: Task, code: str, what: str, **fields: Any) -> Finding:
     return Finding(code, text, task.source_file, fields={"id": task.id, **fields})
 
 
-def _one_line(error: Exception) -> str:
-    return " ".join(f"{error}".split())[:200]
-
-
-# -- questions -----------------------------------------------------------------------------
+def _refused(parse: Callable[[str], object], text: str) -> str:
+    """Return why rdflib does not parse a text; empty if it does."""
+    try:
+        parse(text)
+    except Exception as error:  # rdflib raises bare Exceptions too
+        return " ".join(f"{error}".split())[:200] or type(error).__name__
+    return ""
 
 
 def _unmentioned(
@@ -315,17 +323,19 @@ def _unmentioned(
                     names[node] = [*names.get(node, ()), *found]
                 left = _left_out([one for one, _ in left], names)
     for one, constants in left:
-        kept = [c for c in constants if client is not None or not _is_code(c)]
+        kept = [
+            c
+            for c in constants
+            if client is not None or not (isinstance(c, URIRef) and re.search(r"\d", local_name(c)))
+        ]
         if kept:
             shown = ", ".join(map(_shown, kept[:_MOST_NAMED]))
             more = f" and {len(kept) - _MOST_NAMED} more" if len(kept) > _MOST_NAMED else ""
             language = one.task.language
             tongue = "" if language == "en" else f" in {language!r}"
             what = f"the question{tongue} does not mention {shown}{more}"
-            constants_ = [str(constant) for constant in kept]
-            yield _finding(
-                one.task, "unmentioned-constant", what, constants=constants_, language=language
-            )
+            facts = {"constants": [str(constant) for constant in kept], "language": language}
+            yield _finding(one.task, "unmentioned-constant", what, **facts)
 
 
 def _in_other_languages(
@@ -335,13 +345,13 @@ def _in_other_languages(
     for other in pack.languages:
         if other != language:
             tasks = {t.id: t for t in load_corpus(pack, language=other).tasks}
-            asked = [replace(one, task=tasks[one.task.id]) for one in checked]
+            asked = [_CheckedQuery(tasks[one.task.id], one.prepared) for one in checked]
             yield [one for one in asked if one.task.language == other]
 
 
 def _left_out(
     checked: Iterable[_CheckedQuery], names: _Names
-) -> list[tuple[_CheckedQuery, list[URIRef | Literal]]]:
+) -> list[tuple[_CheckedQuery, list[URIRef | Text]]]:
     found = []
     for one in checked:
         if one.prepared is not None and one.prepared.parsed is not None:
@@ -356,17 +366,10 @@ def _left_out(
     return found
 
 
-def _is_code(constant: URIRef | Literal) -> bool:
-    return isinstance(constant, URIRef) and bool(re.search(r"\d", local_name(str(constant))))
-
-
 def _shown(node: Node) -> str:
     text = " ".join(str(node).split())
     text = text if len(text) <= _MOST_CHARS else text[:_MOST_CHARS] + "…"
     return f"<{text}>" if isinstance(node, URIRef) else repr(text)
-
-
-# -- answers -------------------------------------------------------------------------------
 
 
 def _gold_findings(

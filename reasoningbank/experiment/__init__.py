@@ -1,11 +1,6 @@
 """Experiments: files that say what to compare, one runner, and the records it writes."""
 
-from reasoningbank.experiment.config import (
-    Arm,
-    Experiment,
-    load_experiment,
-    parse_experiment,
-)
+from reasoningbank.experiment.config import Arm, Experiment, load_experiment, parse_experiment
 from reasoningbank.experiment.context import RunContext, open_context
 from reasoningbank.experiment.executors import Observer, Progress
 from reasoningbank.experiment.plan import Plan, plan_run, plan_trials, select_tasks

@@ -13,6 +13,7 @@ import threading
 import weakref
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import CancelledError
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -36,7 +37,6 @@ from reasoningbank.experiment.workers import (
     lack_error,
     lacking,
     run_on_worker,
-    same,
     share_limits,
 )
 from reasoningbank.findings import Finding
@@ -67,13 +67,13 @@ def open_cluster(
     with _quiet_logs(), _client(experiment.executor, on_notice) as client:
         slots = client.nthreads()
         on_notice(f"{len(slots)} Dask workers, {sum(slots.values())} trials at one time")
-        _check_workers(client, Needs.of(experiment, config, models))
-        share = partial(share_limits, config, models)
         setup = WorkerSetup(experiment, config, plan, models)
+        _check_workers(client, setup.needs)
+        share = partial(share_limits, config, models)
         try:
             client.register_plugin(setup, name=name)
             # Where there is memory, the driver queries the endpoint too.
-            yield Cluster(client, name, RunStorage(run), share, driver=experiment.uses_memory)
+            yield Cluster(client, name, RunStorage(run), share, experiment.uses_memory)
         finally:
             share(1)
             # If the cluster is gone, there is nothing to undo.
@@ -82,6 +82,7 @@ def open_cluster(
                     client.unregister_worker_plugin(name)
 
 
+@dataclass
 class Cluster:
     """Runs trials on the workers of a Dask cluster. Thread-safe.
 
@@ -89,17 +90,13 @@ class Cluster:
     driver if it sends requests too. Each worker learns it with its trials.
     """
 
-    def __init__(
-        self,
-        client: Any,
-        name: str,
-        storage: RunStorage,
-        share: Callable[[int], None],
-        *,
-        driver: bool,
-    ) -> None:
-        self._client, self._name, self._storage = client, name, storage
-        self._share, self._driver = share, driver
+    client: Any
+    name: str
+    storage: RunStorage
+    share: Callable[[int], None]
+    driver: bool
+
+    def __post_init__(self) -> None:
         self._slots = self._sharers = 1
         self._banks: weakref.WeakValueDictionary[str, Any] = weakref.WeakValueDictionary()
         self._lock = threading.Lock()
@@ -108,35 +105,30 @@ class Cluster:
         """Return how many trials may be handed out: one waits, so that no worker does."""
         # A client without its scheduler would wait for it.
         with contextlib.suppress(OSError, CancelledError):
-            if self._client.status != "running":
+            if self.client.status != "running":
                 return self._slots
-            workers = self._client.nthreads()
-            self._slots, self._sharers = sum(workers.values()) + 1, len(workers) + self._driver
-            self._share(self._sharers)
+            workers = self.client.nthreads()
+            self._slots, self._sharers = sum(workers.values()) + 1, len(workers) + self.driver
+            self.share(self._sharers)
         return self._slots
 
     def run(self, job: Job, given: Given) -> TrialRecord:
         """Run a trial on a worker and return its record."""
         try:
             bank = self._bank(given.bank) if given.bank else None
-            parts = self._name, job, given, bank, self._sharers
-            future = self._client.submit(run_on_worker, *parts, pure=False)
+            parts = self.name, job, given, bank, self._sharers
+            future = self.client.submit(run_on_worker, *parts, pure=False)
             return TrialRecord.from_json(future.result())
         except distributed.KilledWorker:
             died = Finding("worker-died", "every worker that ran the trial died")
             attempt = Attempt(None, "", "error", Usage(), Trajectory(), findings=(died,))
             started = datetime.now(UTC).isoformat(timespec="milliseconds")
-            facts: dict[str, Any] = {"step": job.step, "memory": given.bank}
-            return TrialRecord.of(
-                job.key, job.task, attempt, None, started=started, model={}, **facts
-            )
+            facts: dict[str, Any] = {"model": {}, "step": job.step, "memory": given.bank}
+            return TrialRecord.of(job.key, job.task, attempt, None, started=started, **facts)
         except (OSError, CancelledError) as error:
-            raise SetupError(
-                f"the Dask cluster is gone ({type(error).__name__})",
-                where="executor",
-                hint="start it again and run the same command: what is on disk is done",
-                code="no-cluster",
-            ) from error
+            what = f"the Dask cluster is gone ({type(error).__name__})"
+            hint = "start it again and run the same command: what is on disk is done"
+            raise SetupError(what, where="executor", hint=hint, code="no-cluster") from error
 
     def _bank(self, name: str) -> Any:
         """Return the future of a snapshot, which Dask brings to each worker that needs it once.
@@ -146,8 +138,8 @@ class Cluster:
         with self._lock:
             future = self._banks.get(name)
             if future is None:
-                raw = gzip.compress(self._storage.read(f"memory/{name}.jsonl"), mtime=0)
-                future = self._client.submit(same, raw, key=f"reasoningbank-bank-{name}")
+                raw = gzip.compress(self.storage.read(f"memory/{name}.jsonl"), mtime=0)
+                future = self.client.submit(bytes, raw, key=f"reasoningbank-bank-{name}")
                 self._banks[name] = future
             return future
 
@@ -179,36 +171,28 @@ def _client(executor: Executor, on_notice: Callable[[str], None]) -> Iterator[An
     if address:
         on_notice(f"waiting for the Dask scheduler at {address}")
         settings = {}
+    settings |= {"timeout": CONNECT_S, "set_as_default": False}
     with contextlib.ExitStack() as stack:
         try:
-            client = stack.enter_context(
-                distributed.Client(address, timeout=CONNECT_S, set_as_default=False, **settings)
-            )
+            client = stack.enter_context(distributed.Client(address, **settings))
             client.wait_for_workers(1, timeout=CONNECT_S)
         except (OSError, TimeoutError) as error:
-            raise SetupError(
-                f"no Dask cluster with a worker answers ({error})",
-                where=executor.scheduler or "executor",
-                hint="start `dask scheduler` and `dask worker`, or leave the scheduler out",
-                code="no-cluster",
-            ) from error
+            what, where = f"no Dask cluster with a worker answers ({error})", address or "executor"
+            hint = "start `dask scheduler` and `dask worker`, or leave the scheduler out"
+            raise SetupError(what, where=where, hint=hint, code="no-cluster") from error
         yield client
 
 
 @contextlib.contextmanager
 def _quiet_logs() -> Iterator[None]:
     """Keep Dask's log of a cluster's end off the terminal: it is reported in one line."""
-    # Dask gives its client's log a level of its own.
-    names = "distributed", "distributed.client", "tornado", "asyncio"
-    loggers = [logging.getLogger(name) for name in names]
-    levels = [logger.level for logger in loggers]
-    try:
-        for logger in loggers:
+    with contextlib.ExitStack() as stack:
+        # Dask gives its client's log a level of its own.
+        for name in ("distributed", "distributed.client", "tornado", "asyncio"):
+            logger = logging.getLogger(name)
+            stack.callback(logger.setLevel, logger.level)
             logger.setLevel(logging.CRITICAL + 1)
         yield
-    finally:
-        for logger, level in zip(loggers, levels, strict=True):
-            logger.setLevel(level)
 
 
 def _check_reach(
@@ -219,13 +203,10 @@ def _check_reach(
     url = address if "://" in address else f"tcp://{address}"
     if not address or is_loopback(url) or urlsplit(url).scheme == "inproc":
         return
-    bases = [config.address, *map(address_of, models.values())]
-    local = [base for base in bases if base and is_loopback(base)]
-    if local:
-        raise UsageError(
-            f"workers on other machines cannot reach {local[0]}",
-            where=f"executor.scheduler = {address!r}",
-            hint="give the experiment an endpoint and a model with public addresses",
-            code="unreachable-from-workers",
-            address=local[0],
-        )
+    for base in filter(None, (config.address, *map(address_of, models.values()))):
+        if is_loopback(base):
+            what = f"workers on other machines cannot reach {base}"
+            where = f"executor.scheduler = {address!r}"
+            hint = "give the experiment an endpoint and a model with public addresses"
+            code = "unreachable-from-workers"
+            raise UsageError(what, where=where, hint=hint, code=code, address=base)

@@ -30,12 +30,14 @@ from reasoningbank.experiment.config import Arm, Experiment
 from reasoningbank.experiment.context import Recall, RunContext
 from reasoningbank.experiment.executors import waits
 from reasoningbank.experiment.manifest import hash_tasks
+from reasoningbank.experiment.plan import Job
+from reasoningbank.experiment.recall import MemoryParts
 from reasoningbank.experiment.records import RunFolder, TrialKey
 from reasoningbank.experiment.settings import CompileSettings
 from reasoningbank.experiment.trial import ENDS_THE_RUN, Trial
 from reasoningbank.judge import ExecutionMetric, to_examples
 from reasoningbank.lm import UsageCounter, asked_as, lm_failure, takes_temperature
-from reasoningbank.memory import LeakageFilter, MemoryItem, Provenance
+from reasoningbank.memory import MemoryItem, Provenance
 from reasoningbank.memory.skeleton import shortened
 from reasoningbank.trajectory import Usage
 
@@ -75,16 +77,14 @@ def compiled_for(folder: RunFolder, arm: str, seed: int, task: str) -> Predictor
 
 @dataclass
 class Compilation:
-    """Compiles one arm's agent for one seed; `asked` words a question as the agent is asked it."""
+    """Compiles one arm's agent for one seed, with at most so many `tokens`."""
 
     context: RunContext
     experiment: Experiment
     arm: Arm
     seed: int
     tasks: Sequence[Task]
-    asked: Callable[[str], str]
-    leakage: LeakageFilter
-    embed: Callable[[Sequence[str]], Any]
+    parts: MemoryParts
     tokens: int | None
     stop: threading.Event
     failure: ReasoningBankError | None = None
@@ -99,7 +99,8 @@ class Compilation:
         judge, schema = self.context.judge, self.context.schema
         self._metric = ExecutionMetric(judge, schema, self.experiment.metric)
         # Of tasks with the same words, an optimizer could not say whose gold it is.
-        self._known = {self.asked(t.query): t for t in self.tasks if self._may_show(t.id, t)}
+        self._leakage = self.parts.leakage(None)
+        self._known = {self._asked(t): t for t in self.tasks if self._may_show(t.id, t)}
         self._examples = [self._example(*known) for known in self._known.items()]
 
     @property
@@ -164,14 +165,14 @@ class Compilation:
         if self._settings.optimizer != "KNNFewShot":
             yield "", self._checked(self._compiled(student, options), student)
             return
-        embedder = dspy.Embedder(lambda texts: self.embed(texts))
+        embedder = dspy.Embedder(lambda texts: self.parts.embedder.passages(texts))
         knn = dspy.KNNFewShot(trainset=self._examples, vectorizer=embedder, **options)
         made: dict[tuple[str, ...], Predictors] = {}
         for at, task in enumerate(questions, 1):
             if self.tokens is not None:
                 # Each question may take an equal share, so that the last ones have theirs.
                 self._limit = self.tokens * at // len(questions)
-            near = knn.KNN(question=self.asked(task.query))
+            near = knn.KNN(question=self._asked(task))
             key = tuple(one.question for one in near)
             if key not in made:
                 few_shot = dspy.BootstrapFewShot(**knn.few_shot_bootstrap_args)
@@ -217,8 +218,8 @@ class Compilation:
         """Let the agent answer a training question, as in a trial."""
         # What is only looked at has no question.
         task, arm = self._known.get(question, self.tasks[0]), self.arm
-        key, recall = TrialKey(arm.name, task.id, self.seed), Recall(question=question, adopt=adopt)
-        parts = self.context, self.experiment, arm, task, key
+        job = Job(arm, task, TrialKey(arm.name, task.id, self.seed))
+        parts, recall = (self.context, self.experiment, job), Recall(question=question, adopt=adopt)
         trial = Trial(*parts, recall=recall, lm=dspy.settings.lm)
         for seconds in (0.0, *waits(self.experiment.retries)):
             if self.ended or self.stop.wait(seconds):
@@ -234,7 +235,7 @@ class Compilation:
                 break
         if attempt.status in UNJUDGED:
             kind = EndpointError if attempt.status == "error" else UsageError
-            self.failure = kind(attempt.error, where=f"{key}, compile", code="compile-failed")
+            self.failure = kind(attempt.error, where=f"{job.key}, compile", code="compile-failed")
             return None
         return attempt.sparql
 
@@ -254,7 +255,7 @@ class Compilation:
         origin = Provenance(task.id, task.group, task.corpus)
         query, question = ("", "") if text else (task.expected_sparql, task.query)
         item = MemoryItem(name, "", text, "gold", query, provenance=origin, question=question)
-        if (found := self.leakage.finding(item)) is not None:
+        if (found := self._leakage.finding(item)) is not None:
             self._filtered_out.append({"name": name, "code": found.code, "what": found.what})
         return found is None
 
@@ -264,6 +265,9 @@ class Compilation:
         with contextlib.suppress(QueryError):
             query = shortened(query, self.context.endpoint.namespaces)
         return dspy.Example(question=question, sparql=query).with_inputs("question")
+
+    def _asked(self, task: Task) -> str:
+        return self.parts.asked(self.arm, task.query)
 
     def _used(self) -> Usage:
         with self._lock:

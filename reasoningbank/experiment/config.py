@@ -137,6 +137,11 @@ class Arm(Strict):
         """Name of the arm whose stream limits the tokens of compiling; empty for none."""
         return self.compile.match_tokens_of if self.compile else ""
 
+    @property
+    def others(self) -> tuple[str, ...]:
+        """Names of the arms that it depends on."""
+        return tuple(filter(None, (self.bank_from, self.tokens_from, self.compiled_like)))
+
     @model_validator(mode="after")
     def _check(self) -> Arm:
         memory = self.memory
@@ -345,7 +350,7 @@ def _objection(experiment: Experiment, arm: Arm) -> tuple[str, str] | None:
         return "stream-needs-mode", "stream needs mode = 'learn'"
     if arm.learns_from != "execution" and not arm.judge_lm:
         return "no-judge", f"memory.judge = '{arm.learns_from}' needs judge_lm"
-    for other in filter(None, (arm.bank_from, arm.tokens_from, arm.compiled_like)):
+    for other in arm.others:
         if other not in arms:
             return "unknown-arm", f"names {other!r}, which is not an arm"
         if _depends_on(arms, other, arm.name):
@@ -380,17 +385,10 @@ def _objection(experiment: Experiment, arm: Arm) -> tuple[str, str] | None:
     return None
 
 
-def _depends_on(arms: Mapping[str, Arm], name: str, wanted: str) -> bool:
-    waiting, seen = [name], set[str]()
-    while waiting:
-        name = waiting.pop()
-        if name == wanted:
-            return True
-        if name in arms and name not in seen:
-            seen.add(name)
-            arm = arms[name]
-            waiting += [arm.bank_from, arm.tokens_from, arm.compiled_like]
-    return False
+def _depends_on(arms: Mapping[str, Arm], name: str, wanted: str, *seen: str) -> bool:
+    if name == wanted or name not in arms or name in seen:
+        return name == wanted
+    return any(_depends_on(arms, one, wanted, *seen, name) for one in arms[name].others)
 
 
 def load_experiment(path: Path, changes: Sequence[str] = ()) -> Experiment:
@@ -456,18 +454,20 @@ def _unknown(location: Sequence[str | int]) -> str:
     tables: list[type[BaseModel]] = [Experiment]
     for part in filter(None, map(str, location[:-1])):
         fields = [one.model_fields[part] for one in tables if part in one.model_fields]
-        tagged = [one for one in tables if part in _words(one.model_fields.get("source"))]
+        sources = (getattr(one.model_fields.get("source"), "annotation", None) for one in tables)
+        tagged = [one for one, of in zip(tables, sources, strict=True) if part in get_args(of)]
         inner = [one for field in fields for one in _tables_in(field.annotation)]
         tables = inner or tagged or tables
     wrong = str(location[-1])
     known = {key for table in tables for key in table.model_fields}
     if Experiment in tables:
         known.add("repeats")
-    home = ""
-    for name, field in Experiment.model_fields.items():
-        if any(wrong in one.model_fields for one in _tables_in(field.annotation)):
-            home = home or ("an arm" if name == "arms" else f"[{name}]")
-    return unknown_key(wrong, known, _MEANT, home)
+    homes = (
+        "an arm" if name == "arms" else f"[{name}]"
+        for name, field in Experiment.model_fields.items()
+        if any(wrong in one.model_fields for one in _tables_in(field.annotation))
+    )
+    return unknown_key(wrong, known, _MEANT, next(homes, ""))
 
 
 def _tables_in(annotation: Any) -> list[type[BaseModel]]:
@@ -475,10 +475,6 @@ def _tables_in(annotation: Any) -> list[type[BaseModel]]:
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return [annotation]
     return [table for one in get_args(annotation) for table in _tables_in(one)]
-
-
-def _words(field: Any) -> tuple[Any, ...]:
-    return get_args(field.annotation) if field is not None else ()
 
 
 def apply_changes(data: Mapping[str, Any], changes: Sequence[str]) -> dict[str, Any]:

@@ -105,15 +105,15 @@ def context_at(
     hidden_by_task: Mapping[str, frozenset[str]] | None = None,
 ) -> Iterator[RunContext]:
     """Open the context of a running endpoint for the length of a block."""
-    with contextlib.ExitStack() as stack:
-        client = stack.enter_context(SPARQLClient(config))
-        sandboxes = stack.enter_context(SandboxPool(spare=spare_sandboxes))
-        declared = Schema.of_files(pack.schema) if pack.schema else None
-        if declared is not None:
-            # Report a broken schema now, not from a tool in the middle of a trial.
-            _ = declared.classes
-        probed = EndpointProfile(config, declared=declared)
-        profile = stack.enter_context(contextlib.closing(probed))
+    declared = Schema.of_files(pack.schema) if pack.schema else None
+    if declared is not None:
+        # Report a broken schema now, not from a tool in the middle of a trial.
+        _ = declared.classes
+    with (
+        SPARQLClient(config) as client,
+        SandboxPool(spare=spare_sandboxes) as sandboxes,
+        contextlib.closing(EndpointProfile(config, declared=declared)) as profile,
+    ):
         yield RunContext(
             endpoint=config,
             client=client,
@@ -143,9 +143,8 @@ def opened_endpoint(
     # A bare folder of examples names no endpoint; the experiment does.
     named = replace(pack, endpoint=pack.endpoint or settings.url, name=settings.name or pack.name)
     with open_endpoint(named, settings.url, services=services) as config:
-        polite = settings.model_dump(
-            include={"min_interval_s", "max_connections", "timeout_s", "max_rows"}
-        )
+        limits = {"min_interval_s", "max_connections", "timeout_s", "max_rows"}
+        polite = settings.model_dump(include=limits)
         polite["user_agent"] = settings.user_agent or config.user_agent
         polite["cache"] = cache_dir() / "answers.sqlite" if settings.cache else None
         yield replace(

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import fmean
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 from reasoningbank.agents import make_agent
 from reasoningbank.errors import RecordError, UsageError
@@ -107,10 +107,8 @@ def estimate_run(
     """Estimate what the trials that are not on disk yet will take."""
     runs = _read_runs((folder.path, *(_known_runs(folder) if sources is None else sources)))
     notes: tuple[str, ...] = ()
-    own = [run for run in runs if run.folder.path == folder.path]
-    if folder.manifest and experiment.fingerprint() not in [
-        r.experiment.fingerprint() for r in own
-    ]:
+    own = [run.experiment.fingerprint() for run in runs if run.folder.path == folder.path]
+    if folder.manifest and experiment.fingerprint() not in own:
         notes = (f"{folder.path} holds another run and would be refused; use another with --out",)
     there = frozenset(folder.trial_names())
     left = Counter(job.arm.name for job in planned if notes or job.key.path not in there)
@@ -120,7 +118,7 @@ def estimate_run(
         arms.append(_estimate_arm(experiment, arm, folder, (number, left[name]), runs))
         if arm.judge_lm and not is_import_path(arm.judge_lm):
             arms.append(_estimate_judge(experiment, arm, (number, left[name]), runs))
-    total = {name: _combined(math.fsum, [arm.amounts for arm in arms], name) for name in AMOUNTS}
+    total = _combined(math.fsum, [arm.amounts for arm in arms])
     polite = None
     if experiment.endpoint is not None:
         requests = total["requests"] or left.total()
@@ -132,10 +130,10 @@ def estimate_run(
     return RunEstimate(*where, tuple(arms), total, polite, notes)
 
 
-def _combined(combine: Any, found: Sequence[_Amounts], name: str) -> float | None:
-    """Return an amount of several combined; None if one is unknown."""
-    values = [one[name] for one in found]
-    return None if None in values else combine(values)
+def _combined(combine: Any, found: Sequence[_Amounts]) -> dict[str, float | None]:
+    """Return each amount of several combined; None if one is unknown."""
+    values = {name: [one[name] for one in found] for name in AMOUNTS}
+    return {name: None if None in of else combine(of) for name, of in values.items()}
 
 
 def _known_runs(folder: RunFolder) -> set[Path]:
@@ -166,9 +164,8 @@ def _estimate_arm(
     runs: Sequence[_PastRun],
 ) -> ArmEstimate:
     """Return what an arm will take, by the trials of the most similar arm that has some."""
-    uses_lm = make_agent(arm.agent, **arm.options).uses_lm
-    pack = experiment.pack
-    ranks: tuple[MatchLevel, ...] = ("own", "same", "similar", "model")
+    uses_lm, pack = make_agent(arm.agent, **arm.options).uses_lm, experiment.pack
+    ranks: tuple[MatchLevel, ...] = get_args(MatchLevel)
 
     def rank(run: _PastRun, other: Arm) -> int:
         if uses_lm and other.lm != arm.lm:
@@ -183,15 +180,11 @@ def _estimate_arm(
     names = arm.name, arm.agent, arm.lm if uses_lm else ""
     for run, other in sorted(found, key=lambda one: (rank(*one), one[0].experiment.pack != pack)):
         if trials := run.trials(other):
+            # Old verdicts hold the seconds of judging themselves.
+            judging = [t.judge_seconds or (t.verdict or {}).get("seconds") or 0.0 for t in trials]
             measured = [
-                # Old verdicts hold the seconds of judging themselves.
-                _amounts(
-                    one.usage,
-                    one.usage.seconds
-                    + (one.judge_seconds or float((one.verdict or {}).get("seconds") or 0)),
-                    one.usage.tool_calls + 1,
-                )
-                for one in trials
+                _amounts(one.usage, one.usage.seconds + seconds, one.usage.tool_calls + 1)
+                for one, seconds in zip(trials, judging, strict=True)
             ]
             match, name = ranks[rank(run, other)], run.experiment.name
             return _estimate(experiment, names, counts, measured, {}, match, (name,))
@@ -229,7 +222,7 @@ def _estimate(
 ) -> ArmEstimate:
     """Return the estimate of an arm or its judge, called by arm, agent and model."""
     (arm, _, lm), todo = names, counts[1]
-    means = {name: _combined(fmean, measured, name) for name in AMOUNTS} if measured else {**bounds}
+    means = _combined(fmean, measured) if measured else {**bounds}
     if match == "model":
         # Another model is faster or slower, and its price does not apply.
         means |= {"seconds": None, "dollars": None}

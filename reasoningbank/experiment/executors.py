@@ -104,18 +104,15 @@ class RecordWriter:
         """Raise what stopped the run, or say what is left to do."""
         if self._failure is not None:
             raise self._failure
+        where = self.folder.path
         for judge, trials in self._unjudged.items():
             if trials:
-                self.on_notice(
-                    f"{counted(trials)} without a judgement of {judge}; to add it: "
-                    f"reasoningbank judge run {self.folder.path} --with lm:{judge}"
-                )
+                how = f"to add it: reasoningbank judge run {where} --with lm:{judge}"
+                self.on_notice(f"{counted(trials)} without a judgement of {judge}; {how}")
         for status in UNJUDGED:
             if trials := self._failed[status]:
-                self.on_notice(
-                    f"{counted(trials)} ended in {FAILURES[status]}; to run again: "
-                    f"reasoningbank rerun {self.folder.path} --status {status}"
-                )
+                how = f"to run again: reasoningbank rerun {where} --status {status}"
+                self.on_notice(f"{counted(trials)} ended in {FAILURES[status]}; {how}")
 
     def _note_failure(self, record: TrialRecord) -> None:
         self._failed[record.status] += 1
@@ -126,15 +123,10 @@ class RecordWriter:
                 self._shown.add(shown)
         if self._in_a_row == self.retries.stop_after:
             kind = EndpointError if record.status == "error" else UsageError
-            self._end(
-                kind(
-                    f"{self._in_a_row} trials in a row ended in {FAILURES[record.status]} "
-                    f"({record.error})",
-                    where=str(self.folder.path),
-                    hint=f"fix the cause, then: {_RERUN.format(record.status)}",
-                    code="too-many-failures",
-                )
-            )
+            ended = f"ended in {FAILURES[record.status]} ({record.error})"
+            what, where = f"{self._in_a_row} trials in a row {ended}", str(self.folder.path)
+            hint = f"fix the cause, then: {_RERUN.format(record.status)}"
+            self._end(kind(what, where=where, hint=hint, code="too-many-failures"))
 
     def _end(self, failure: ReasoningBankError) -> None:
         """Let the run end with an error; the first one counts."""
@@ -154,16 +146,15 @@ def write_patiently(
     sleep: Callable[[float], None] = time.sleep,
 ) -> Path:
     """Write a record; retry while that fails, e.g. on a full disk."""
-    waited, wait, reported = 0.0, 0.5, False
+    waited, wait = 0.0, 0.5
     while True:
         try:
             return folder.write(record)
         except RecordError as error:
             if waited >= patience_s:
                 raise
-            if not reported:
+            if not waited:
                 on_notice(f"{error}; writing is retried for {patience_s:g} s")
-                reported = True
             wait = min(2 * wait, patience_s - waited, 10.0)
             sleep(wait)
             waited += wait

@@ -102,13 +102,9 @@ def open_run(
         elif before != value:
             differs.append(part)
     if differs:
-        raise UsageError(
-            f"holds the records of another run ({', '.join(differs)} changed)",
-            where=where,
-            hint="choose another folder with --out, or move this one away",
-            code="another-run",
-            changed=differs,
-        )
+        what = f"holds the records of another run ({', '.join(differs)} changed)"
+        hint = "choose another folder with --out, or move this one away"
+        raise UsageError(what, where=where, hint=hint, code="another-run", changed=differs)
     known = {**old, "hashes": {**was, "models": models}}
     if resumes:
         known = _resumed(known, manifest["code"], where, on_notice)
@@ -123,27 +119,23 @@ def _resumed(
     on_notice: Callable[[str], None],
 ) -> dict[str, Any]:
     """Return the manifest of a run that is resumed with this code."""
-    states = _code_states(manifest)
-    first, last = (states[0][1], states[-1][1]) if states else ({}, {})
-    if last.get("prompts") != code["prompts"]:
-        began = f"prompt version {last['prompts']}" if "prompts" in last else "an older version"
-        raise UsageError(
-            f"was begun with {began} of reasoningbank; this is prompt version {code['prompts']}",
-            where=where,
-            hint="choose another folder with --out, or resume it with the version that began it",
-            code="other-prompts",
-            prompts=last.get("prompts"),
-        )
+    states = [state for _, state in _code_states(manifest)] or [{}]
+    first, last = states[0], states[-1]
+    if (prompts := last.get("prompts")) != code["prompts"]:
+        began = f"prompt version {prompts}" if "prompts" in last else "an older version"
+        what = f"was begun with {began} of reasoningbank; this is prompt version {code['prompts']}"
+        hint = "choose another folder with --out, or resume it with the version that began it"
+        raise UsageError(what, where=where, hint=hint, code="other-prompts", prompts=prompts)
     changed = _differing(last, code)
     if not changed:
         return manifest
-    names = [
-        f"{one.get('version', 'an older version')}{f' ({commit})' if commit else ''}"
-        for one in (code, first)
-        for commit in (one.get("commit"),)
-    ]
-    parts = ", ".join(changed)
-    on_notice(f"resumed with other code ({parts}): {names[0]}, begun with {names[1]}")
+
+    def named(one: Mapping[str, Any]) -> str:
+        commit = one.get("commit")
+        return f"{one.get('version', 'an older version')}{f' ({commit})' if commit else ''}"
+
+    other = f"resumed with other code ({', '.join(changed)})"
+    on_notice(f"{other}: {named(code)}, begun with {named(first)}")
     return _with_entry(manifest, "code_history", code=dict(code))
 
 
@@ -156,15 +148,15 @@ def check_served(folder: RunFolder, record: TrialRecord) -> None:
         return
     known = manifest.get("served") or {}
     for model, name in served.items():
-        if known.get(model, name) != name:
-            raise UsageError(
-                f"{model} is answered by {name}, and the run began with {known[model]}",
-                where=str(folder.path),
-                hint="restore the server and run the same command again, or choose --out",
-                code="another-model",
-                model=model,
-                served=[known[model], name],
-            )
+        if (began := known.get(model, name)) != name:
+            what = f"{model} is answered by {name}, and the run began with {began}"
+            hint = "restore the server and run the same command again, or choose --out"
+            facts: dict[str, Any] = {
+                "code": "another-model",
+                "model": model,
+                "served": [began, name],
+            }
+            raise UsageError(what, where=str(folder.path), hint=hint, **facts)
     if served.keys() - known.keys():
         folder.write_manifest({**manifest, "served": {**known, **served}})
 
@@ -205,16 +197,10 @@ def code_version() -> dict[str, Any]:
 
 def own_code(experiment: Experiment) -> dict[str, str]:
     """Return a hash of the source of each object that the arms name by import path."""
-    names = {
-        name
-        for arm in experiment.arms
-        for name in (
-            arm.agent,
-            arm.judge_lm,
-            *(arm.tools if isinstance(arm.tools, tuple) else ()),
-            *(str(getattr(arm.memory, part, "")) for part in ("distiller", "retriever")),
-        )
-    }
+    names: set[str] = set()
+    for arm in experiment.arms:
+        names |= {arm.agent, arm.judge_lm, *(arm.tools if isinstance(arm.tools, tuple) else ())}
+        names |= {getattr(arm.memory, part, "") for part in ("distiller", "retriever")}
     return {name: hash_files(source_files(name)) for name in sorted(filter(is_import_path, names))}
 
 
@@ -233,20 +219,18 @@ def _differing(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[str
 
 def replacements(folder: RunFolder, again: Iterable[TrialKey]) -> Callable[[TrialRecord], None]:
     """Return an observer that records in the manifest which judged trials were run again."""
-    before: dict[TrialKey, TrialRecord] = {}
+    before: dict[TrialKey, dict[str, Any]] = {}
     for key in again:
         with contextlib.suppress(RecordError):
             record = folder.read(key)
             if not record.failed:
-                before[key] = record
+                before[key] = {"status": record.status, "strict": record.strict}
 
     def note(record: TrialRecord) -> None:
-        old = before.pop(record.key, None)
-        manifest = folder.manifest
-        if old is None or manifest is None:
-            return
-        entry = {"trial": str(old.key), "status": old.status, "strict": old.strict}
-        folder.write_manifest(_with_entry(manifest, "replaced", **entry))
+        old, manifest = before.pop(record.key, None), folder.manifest
+        if old is not None and manifest is not None:
+            entry = {"trial": str(record.key), **old}
+            folder.write_manifest(_with_entry(manifest, "replaced", **entry))
 
     return note
 
@@ -260,16 +244,13 @@ def memory_hashes(experiment: Experiment, pack: Pack, stream: Sequence[Task]) ->
     for arm in experiment.arms:
         if named_bank(arm):
             stream_arm = arm.memory.stream if isinstance(arm.memory, BankMemory) else ""
-            files = {
-                (name, storage.path(name)): storage.read(name)
-                for storage, name in (find_bank(arm, seed) for seed in seeds_of(experiment, arm))
-            }
-            digest = hashlib.sha256()
-            for _, content in sorted(files.items()):
-                digest.update(hashlib.sha256(content).digest())
-            banks[" ".join(filter(None, (named_bank(arm), stream_arm)))] = digest.hexdigest()[:16]
-    found = {"stream": hash_tasks(stream), "hints": hash_files(hints)}
-    return {**found, "banks": banks} if banks else found
+            found = (find_bank(arm, seed) for seed in seeds_of(experiment, arm))
+            files = {(name, storage.path(name)): storage.read(name) for storage, name in found}
+            parts = b"".join(hashlib.sha256(raw).digest() for _, raw in sorted(files.items()))
+            name = " ".join(filter(None, (named_bank(arm), stream_arm)))
+            banks[name] = hashlib.sha256(parts).hexdigest()[:16]
+    hashes = {"stream": hash_tasks(stream), "hints": hash_files(hints)}
+    return {**hashes, "banks": banks} if banks else hashes
 
 
 def hash_tasks(tasks: Sequence[Task]) -> str:

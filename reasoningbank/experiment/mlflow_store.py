@@ -7,16 +7,15 @@ settings, and knows neither verdicts nor trials.
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import json
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from statistics import fmean, median
-from typing import Any
+from typing import Any, NamedTuple
 
 from mlflow import MlflowClient, entities
 from mlflow.entities import Feedback, Span, SpanType, TraceState
@@ -98,18 +97,11 @@ class TraceStore:
         self._mlflow_run = str(self._client.create_run(self._experiment, run_name=name).info.run_id)
         experiment = {**manifest.get("experiment", {})}
         arms = {str(arm["name"]): arm for arm in experiment.pop("arms", ())}
-        params = {
-            "task_count": str(len(manifest.get("tasks", ()))),
-            **dict(_flat(experiment)),
-            "arms": ", ".join(arms),
-            **dict(_flat(arms, "arm.")),
-        }
-        tags = {
-            "mlflow.note.content": str(experiment.get("title") or ""),
-            **dict(_flat({"version": manifest.get("versions"), "hash": manifest.get("hashes")})),
-            "fingerprint": str(manifest.get("fingerprint", "")),
-            RUN_TAG: self._run,
-        }
+        params = {"task_count": str(len(manifest.get("tasks", ()))), **dict(_flat(experiment))}
+        params |= {"arms": ", ".join(arms), **dict(_flat(arms, "arm."))}
+        facts = {"version": manifest.get("versions"), "hash": manifest.get("hashes")}
+        tags = {"mlflow.note.content": str(experiment.get("title") or ""), **dict(_flat(facts))}
+        tags |= {"fingerprint": str(manifest.get("fingerprint", "")), RUN_TAG: self._run}
         self._log_batches(params=[entities.Param(k, v) for k, v in params.items()])
         # Last, so that a run that is found by its tag has its params.
         self._log_batches(tags=[entities.RunTag(k, v) for k, v in tags.items()])
@@ -193,120 +185,102 @@ def spans_of(record: TrialRecord, trace: str) -> list[Span]:
     """Return the spans of a trial with the trace id `trace` (32 hexadecimal digits), root first."""
     trajectory, ended = record.trajectory, record.usage.seconds
     results = {e.parent: e for e in trajectory.of("tool_result")}
-    spans: list[Span] = []
 
-    def add(number: int | str, start: float, end: float, parent: int | str | None,
-            **facts: Any) -> None:  # fmt: skip
-        ids = [None if one is None else _span_id(trace, one) for one in (number, parent)]
-        attributes = {SpanAttributeKey.REQUEST_ID: f"tr-{trace}", **facts["attributes"]}
-        error = facts.get("error", "")
-        spans.append(
-            Span.from_dict(
-                {
-                    "trace_id": base64.b64encode(bytes.fromhex(trace)).decode(),
-                    "span_id": ids[0],
-                    "parent_span_id": ids[1],
-                    "name": facts["name"],
-                    "start_time_unix_nano": nanoseconds(record.started, start),
-                    "end_time_unix_nano": nanoseconds(record.started, end),
-                    "status": {
-                        "code": f"STATUS_CODE_{'ERROR' if error else 'OK'}",
-                        "message": error,
-                    },
-                    "attributes": {
-                        k: json.dumps(v, ensure_ascii=False)
-                        for k, v in attributes.items()
-                        if v is not None
-                    },
-                    "events": facts.get("events", []),
-                }
-            )
+    def span(number: int | str, start: float, end: float, parent: int | str | None,
+             facts: _Facts, events: Sequence[Any] = ()) -> Span:  # fmt: skip
+        said = {SpanAttributeKey.REQUEST_ID: f"tr-{trace}", **facts.attributes}
+        return Span.from_dict(
+            {
+                "name": facts.name,
+                "context": {"trace_id": trace, "span_id": _sha(f"{trace} {number}", 16)},
+                "parent_id": None if parent is None else _sha(f"{trace} {parent}", 16),
+                "start_time": nanoseconds(record.started, start),
+                "end_time": nanoseconds(record.started, end),
+                "status_code": "ERROR" if facts.error else "OK",
+                "status_message": facts.error,
+                "attributes": {
+                    k: json.dumps(v, ensure_ascii=False) for k, v in said.items() if v is not None
+                },
+                "events": events,
+            }
         )
 
-    latest = ended
+    spans, latest = list[Span](), ended
     for event in trajectory.events:
         last = results.get(event.index, event) if event.kind == "tool_call" else event
         result = trajectory.resolve(last.data) if last is not event else {}
         if (facts := _facts(event, trajectory.resolve(event.data), result)) is not None:
             end = last.at + last.seconds
             latest = max(latest, end)
-            add(event.index, event.at, end, "agent" if event.parent is None else event.parent,
-                **facts)  # fmt: skip
+            parent = "agent" if event.parent is None else event.parent
+            spans.append(span(event.index, event.at, end, parent, facts))
     if record.verdict is not None:
-        latest = max(latest, ended + record.judge_seconds)
+        end = ended + record.judge_seconds
+        latest = max(latest, end)
         asked = {"sparql": record.sparql, "gold": record.gold}
         judged = _shown(SpanType.EVALUATOR, asked, dict(record.verdict))
-        end = ended + record.judge_seconds
-        add("judge", ended, end, "agent", name="execution judge", attributes=judged)
+        spans.append(span("judge", ended, end, "agent", _Facts("execution judge", judged)))
     outputs = {"sparql": record.sparql, "answer": record.answer, "status": record.status}
-    add(
-        "agent",
-        0.0,
-        latest,
-        None,
-        name=f"{record.key.arm} · {record.key.task}",
-        attributes=_shown(SpanType.AGENT, {"question": record.question}, outputs),
-        error=record.error if record.failed else "",
-        events=[
-            {
-                "name": event.kind,
-                "time_unix_nano": nanoseconds(record.started, event.at),
-                "attributes": {k: _text(v) for k, v in trajectory.resolve(event.data).items()},
-            }
-            for event in trajectory.of("error", "submit")
-        ],
-    )
-    return [spans[-1], *spans[:-1]]
+    did = _shown(SpanType.AGENT, {"question": record.question}, outputs)
+    error = record.error if record.failed else ""
+    root = _Facts(f"{record.key.arm} · {record.key.task}", did, error)
+    events = [
+        {
+            "name": event.kind,
+            "timestamp": nanoseconds(record.started, event.at),
+            "attributes": {k: _text(v) for k, v in trajectory.resolve(event.data).items()},
+        }
+        for event in trajectory.of("error", "submit")
+    ]
+    return [span("agent", 0.0, latest, None, root, events), *spans]
 
 
-def _facts(event: Event, data: Mapping[str, Any], result: Mapping[str, Any]) -> Any:
-    """Return name, attributes and error of an event's span; None if it has none."""
+class _Facts(NamedTuple):
+    """What a span says."""
+
+    name: str
+    attributes: Mapping[str, Any]
+    error: str = ""
+
+
+def _facts(event: Event, data: Mapping[str, Any], result: Mapping[str, Any]) -> _Facts | None:
+    """Return what an event's span says; None if it has none."""
     match event.kind:
         case "lm_call":
             reply = {"role": "assistant", "content": data.get("response")}
             choice = {"message": reply, "finish_reason": data.get("finish_reason")}
             sent, cached = data.get("prompt_tokens"), bool(data.get("from_cache"))
-            attributes = _shown(
-                SpanType.LLM, {"messages": data.get("messages")}, {"choices": [choice]}
-            )
-            attributes |= {
-                SpanAttributeKey.MODEL: data.get("model"),
-                SpanAttributeKey.MESSAGE_FORMAT: "openai",
-                "from_cache": cached,
-            }
+            asked = {"messages": data.get("messages")}
+            attributes = _shown(SpanType.LLM, asked, {"choices": [choice]})
+            attributes |= {SpanAttributeKey.MODEL: data.get("model"), "from_cache": cached}
+            attributes[SpanAttributeKey.MESSAGE_FORMAT] = "openai"
             if sent is not None and not cached:
                 attributes[SpanAttributeKey.CHAT_USAGE] = _tokens(
                     sent, data.get("completion_tokens") or 0, data.get("cached_prompt_tokens") or 0
                 )
             if data.get("dollars") is not None:
                 attributes[SpanAttributeKey.LLM_COST] = {CostKey.TOTAL_COST: data["dollars"]}
-            name, error = str(data.get("role") or "lm"), _text(data.get("error"))
+            return _Facts(str(data.get("role") or "lm"), attributes, _text(data.get("error")))
         case "code":
-            name, error = "python", ""
             code, output = {"code": data.get("code")}, {"output": data.get("output")}
-            attributes = _shown(SpanType.CHAIN, code, output)
+            return _Facts("python", _shown(SpanType.CHAIN, code, output))
         case "tool_call":
-            name, error = str(data.get("tool", "tool")), _text(result.get("error"))
-            attributes = _shown(SpanType.TOOL, data.get("arguments"), result.get("result"))
+            did = _shown(SpanType.TOOL, data.get("arguments"), result.get("result"))
+            return _Facts(str(data.get("tool", "tool")), did, _text(result.get("error")))
         case "memory_retrieved":
-            name, error = "memory", ""
             items = [dict(item) for item in data.get("items") or ()]
             pages = [
                 {"id": i.pop("id", None), "page_content": i.pop("text", None), "metadata": i}
                 for i in items
             ]
-            attributes = _shown(SpanType.RETRIEVER, {"query": data.get("query")}, pages)
-        case _:
-            return None
-    return {"name": name, "attributes": attributes, "error": error}
+            found = _shown(SpanType.RETRIEVER, {"query": data.get("query")}, pages)
+            return _Facts("memory", found)
+    return None
 
 
 def _shown(kind: str, inputs: Any, outputs: Any) -> dict[str, Any]:
-    return {
-        SpanAttributeKey.SPAN_TYPE: kind,
-        SpanAttributeKey.INPUTS: inputs,
-        SpanAttributeKey.OUTPUTS: outputs,
-    }
+    key = SpanAttributeKey
+    return {key.SPAN_TYPE: kind, key.INPUTS: inputs, key.OUTPUTS: outputs}
 
 
 def nanoseconds(started: str, seconds: float = 0.0) -> int:
@@ -330,21 +304,21 @@ def _assessments(record: TrialRecord, at_ms: int) -> Iterator[entities.Assessmen
     execution = entities.AssessmentSource(source_type="CODE", source_id="execution judge")
     if record.gold:
         yield entities.Expectation(name="gold", value=record.gold, source=execution, **times)
-    said: list[tuple[str, Any, str, Any, str]] = []
-    if (verdict := record.verdict) is not None:
-        code = "gold_defect" if verdict.get("status") == "gold_defect" else ""
-        values = (record.strict, bool(verdict.get("lenient")), record.f1)
-        for name, value in zip(("strict", "lenient", "f1"), values, strict=True):
-            said.append((name, value, str(verdict.get("reason", "")), execution, code))
-    for judge, judgement in record.judgements.items():
-        source = entities.AssessmentSource(source_type="LLM_JUDGE", source_id=judge)
-        code = "no_verdict" if judgement.get("success") is None else ""
-        reason = str(judgement.get("reason", ""))
-        said.append((judge, judgement.get("success"), reason, source, code))
-    for name, value, reason, source, code in said:
+
+    def said(name: str, value: Any, by: Mapping[str, Any], source: Any, code: str) -> Feedback:
+        reason = str(by.get("reason", ""))
         error = entities.AssessmentError(code, reason) if code else None
         given: dict[str, Any] = {"value": None if code else value, "error": error, "source": source}
-        yield Feedback(name=name, rationale=reason, **given, **times)
+        return Feedback(name=name, rationale=reason, **given, **times)
+
+    if (verdict := record.verdict) is not None:
+        code = "gold_defect" if verdict.get("status") == "gold_defect" else ""
+        values = {"strict": record.strict, "lenient": bool(verdict.get("lenient")), "f1": record.f1}
+        yield from (said(name, one, verdict, execution, code) for name, one in values.items())
+    for judge, judgement in record.judgements.items():
+        source = entities.AssessmentSource(source_type="LLM_JUDGE", source_id=judge)
+        success = judgement.get("success")
+        yield said(judge, success, judgement, source, "no_verdict" if success is None else "")
 
 
 def _flat(data: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, str]]:
@@ -372,10 +346,6 @@ def _text(value: Any) -> str:
     if value is None:
         return ""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-
-
-def _span_id(trace: str, number: int | str) -> str:
-    return base64.b64encode(bytes.fromhex(_sha(f"{trace} {number}", 16))).decode()
 
 
 def _sha(text: str, digits: int) -> str:

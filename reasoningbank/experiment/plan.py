@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -97,7 +97,7 @@ def plan_run(
         raise UsageError(what, where="language", hint=hint)
     corpus = load_shacl_tasks(experiment.pack, language=experiment.language)
     selected = select_tasks(corpus, experiment.tasks)
-    stream = _stream(experiment, corpus, selected)
+    stream = _training(experiment, corpus, selected)
     training = {
         arm.name: tuple(_training(experiment, corpus, selected, arm))
         for arm in experiment.arms
@@ -134,27 +134,20 @@ def _denied(
     pack: Pack, jobs: Sequence[Job], hidden: frozenset[str], by_task: Mapping[str, frozenset[str]]
 ) -> Iterator[Finding]:
     """Yield a finding for each arm that has trials without anything that it is made of."""
-    made_of_examples: dict[str, bool] = {}
-    left: dict[frozenset[str], int] = {}
-    without: Counter[str] = Counter()
-    for job in jobs:
-        arm = job.arm
-        if arm.name not in made_of_examples:
-            agent = make_agent(arm.agent, **arm.options)
-            made_of_examples[arm.name] = getattr(agent, "needs_examples", False)
-        if made_of_examples[arm.name]:
-            from reasoningbank.nl2sparql.examples import examples_left
+    arms = {job.arm.name: job.arm for job in jobs}
+    agents = {name: make_agent(arm.agent, **arm.options) for name, arm in arms.items()}
+    made = {name for name, agent in agents.items() if getattr(agent, "needs_examples", False)}
+    shown = [(j.arm.name, by_task.get(j.task.id, hidden)) for j in jobs if j.arm.name in made]
+    if not shown:
+        return
+    from reasoningbank.nl2sparql.examples import examples_left
 
-            ids = by_task.get(job.task.id, hidden)
-            if ids not in left:
-                left[ids] = examples_left(pack, ids)
-            without[arm.name] += not left[ids]
-    for name, trials in without.items():
-        if trials:
-            what = f"{trials} of its trials are shown no example: all of the pack are left out"
-            hint = "run fewer tasks, or set leave_out = 'group'"
-            fields = {"arm": name, "trials": trials}
-            yield Finding("no-examples", what, where=f"arm {name}", hint=hint, fields=fields)
+    left = {ids: examples_left(pack, ids) for ids in {ids for _, ids in shown}}
+    for name, trials in Counter(name for name, ids in shown if not left[ids]).items():
+        what = f"{trials} of its trials are shown no example: all of the pack are left out"
+        hint = "run fewer tasks, or set leave_out = 'group'"
+        fields = {"arm": name, "trials": trials}
+        yield Finding("no-examples", what, where=f"arm {name}", hint=hint, fields=fields)
 
 
 def check_parts(arm: Arm) -> None:
@@ -192,8 +185,7 @@ def named_bank(arm: Arm) -> str:
 
 def find_bank(arm: Arm, seed: int) -> tuple[RunStorage, str]:
     """Return a storage and the name in it of the bank that `memory.bank` names for a seed."""
-    where = shipped(Path(named_bank(arm)))
-    stream = arm.memory.stream if isinstance(arm.memory, BankMemory) else ""
+    where, stream = shipped(Path(named_bank(arm))), getattr(arm.memory, "stream", "")
     storage, name = RunStorage(where.parent), where.name
     if stream:
         taken = StepFolder(where, stream, seed).taken()
@@ -216,28 +208,21 @@ def read_bank(arm: Arm, seed: int) -> Snapshot:
     # Runs without memory need not import it.
     from reasoningbank.experiment.memory_sources import read_items
 
-    stream = arm.memory.stream if isinstance(arm.memory, BankMemory) else ""
+    stream = getattr(arm.memory, "stream", "")
     try:
         return read_items(Path(named_bank(arm)), f"{stream}.{seed}" if stream else "")
     except RecordError as error:
         raise UsageError(error.what, where=error.where, hint=error.hint, code=error.code) from error
 
 
-def _stream(experiment: Experiment, corpus: Sequence[Task], selected: Sequence[Task]) -> list[Task]:
-    """Return the tasks of the stream, or those that few-shot examples are made of."""
-    learning = experiment.mode == "learn"
-    examples = any(arm.memory.source == "gold" for arm in experiment.arms)
-    if not (learning or examples):
-        return []
-    return _training(experiment, corpus, selected)
-
-
 def _training(
     experiment: Experiment, corpus: Sequence[Task], selected: Sequence[Task], arm: Arm | None = None
 ) -> list[Task]:
-    """Return the tasks of the stream, or those that an arm's agent is compiled on."""
+    """Return the tasks of the stream, of few-shot examples, or that an arm is compiled on."""
     learning = arm is not None or experiment.mode == "learn"
     examples = arm is not None or any(one.memory.source == "gold" for one in experiment.arms)
+    if not (learning or examples):
+        return []
     own = arm.compile.tasks if arm and arm.compile else None
     where = f"arm {arm.name}, compile.tasks" if arm and own else "learning.tasks"
     try:
@@ -245,21 +230,19 @@ def _training(
     except UsageError as error:
         raise error.at(where) from None
     part = split_tasks(corpus).by_id()
+    of = {task.id: group for group, tasks in groups_of(corpus).items() for task in tasks}
+    held_out = {of[task.id]: task.id for task in selected} if learning else {}
     for task in stream:
         if part[task.id] == "test" or (examples and part[task.id] != "train"):
             purpose = "used as a few-shot example" if examples else "learned from"
             what = f"{task.id} is in the {part[task.id]} split and must not be {purpose}"
             hint = 'choose tasks of split = "train"'
             raise UsageError(what, where=where, hint=hint, code="held-out-task", task=task.id)
-    if learning:
-        of = {task.id: group for group, tasks in groups_of(corpus).items() for task in tasks}
-        held_out = {of[task.id]: task.id for task in selected}
-        for task in stream:
-            if of[task.id] in held_out:
-                other = held_out[of[task.id]]
-                what = f"{task.id} shares a group with the evaluation task {other}"
-                hint = 'choose tasks of another split, e.g. split = "train"'
-                raise UsageError(what, where=where, hint=hint, code="shared-group", task=task.id)
+    for task in stream:
+        if other := held_out.get(of[task.id]):
+            what = f"{task.id} shares a group with the evaluation task {other}"
+            hint = 'choose tasks of another split, e.g. split = "train"'
+            raise UsageError(what, where=where, hint=hint, code="shared-group", task=task.id)
     return stream
 
 
@@ -272,7 +255,7 @@ def select_tasks(tasks: Sequence[Task], selection: TaskSelection) -> list[Task]:
     """Return the selected tasks, in corpus order or in the order of the selection's ids."""
     if selection.ids:
         return [find_task(tasks, task_id) for task_id in selection.ids]
-    chosen = list(tasks)
+    chosen, seed = list(tasks), selection.sample_seed
     if selection.split != "all":
         chosen = list(getattr(split_tasks(tasks), selection.split))
     if selection.complexity:
@@ -280,24 +263,17 @@ def select_tasks(tasks: Sequence[Task], selection: TaskSelection) -> list[Task]:
     if selection.forms:
         chosen = [task for task in chosen if task.form in selection.forms]
     if selection.per_template is not None:
-        chosen = _per_template(chosen, selection.per_template, selection.sample_seed)
-    if selection.sample is not None and selection.sample < len(chosen):
-        sampled = {t.id for t in sample_tasks(chosen, selection.sample, seed=selection.sample_seed)}
+        by_template: dict[str, list[str]] = defaultdict(list)
+        for task in sample_tasks(chosen, len(chosen), seed=seed):
+            by_template[task.template or task.group].append(task.id)
+        kept = {one for ids in by_template.values() for one in ids[: selection.per_template]}
+        chosen = [task for task in chosen if task.id in kept]
+    if selection.sample is not None:
+        sampled = {task.id for task in sample_tasks(chosen, selection.sample, seed=seed)}
         chosen = [task for task in chosen if task.id in sampled]
     if not chosen:
         raise UsageError("the selection leaves no task", where="tasks", code="no-tasks")
     return chosen
-
-
-def _per_template(tasks: Sequence[Task], most: int, seed: int) -> list[Task]:
-    counts: Counter[str] = Counter()
-    kept = set()
-    for task in sample_tasks(tasks, len(tasks), seed=seed):
-        name = task.template or task.group
-        counts[name] += 1
-        if counts[name] <= most:
-            kept.add(task.id)
-    return [task for task in tasks if task.id in kept]
 
 
 def _examples_in_banks(experiment: Experiment) -> list[str]:
@@ -305,15 +281,10 @@ def _examples_in_banks(experiment: Experiment) -> list[str]:
     begun = {
         named_bank(arm): arm
         for arm in experiment.arms
-        if not (isinstance(arm.memory, BankMemory) and arm.memory.stream)
+        if named_bank(arm) and not getattr(arm.memory, "stream", "")
     }
-    return [
-        item.pattern
-        for bank, arm in begun.items()
-        if bank
-        for item in read_bank(arm, 0).items
-        if item.src == "gold"
-    ]
+    items = (item for arm in begun.values() for item in read_bank(arm, 0).items)
+    return [item.pattern for item in items if item.src == "gold"]
 
 
 def plan_trials(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -11,11 +12,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from reasoningbank.agents import takes_examples
 from reasoningbank.agents.program import Predictors, give
-from reasoningbank.corpus import Pack, Task, split_tasks
+from reasoningbank.corpus import Task, split_tasks
 from reasoningbank.errors import RecordError, ToolError, UsageError
 from reasoningbank.experiment.config import Arm, Experiment, bank_arm
 from reasoningbank.experiment.context import NOTHING, Recall, RunContext
@@ -51,41 +50,29 @@ from reasoningbank.memory.demonstrations import (
 from reasoningbank.memory.distill import Distiller
 from reasoningbank.memory.item import Turn
 from reasoningbank.memory.schema_card import SchemaCard
-from reasoningbank.retrieval import Vectors, open_embedder
+from reasoningbank.retrieval import open_embedder
 from reasoningbank.schema import Schema
 from reasoningbank.sparql import Discovery, discover
 from reasoningbank.tools import MemoryTools, SPARQLTools
 from reasoningbank.trajectory import Recorder
 
+#: Returns the bank that a trial sees, with its snapshot's hash.
+OpenBank = Callable[[], tuple[str, MemoryBank]]
 #: Retrieved successes whose turns are shown as demonstrations.
 MOST_DEMONSTRATIONS = 1
 
 
-class CachedEmbedder:
-    """The package's embedder with a cache of passages, since banks are reopened at every step."""
-
-    def __init__(self) -> None:
-        self._model = open_embedder()
-        self.name, self.dimensions = self._model.name, self._model.dimensions
-        self.queries = self._model.queries
-        self._rows: dict[str, np.ndarray[tuple[int, ...], np.dtype[np.float32]]] = {}
-        self._lock = threading.Lock()
-
-    def passages(self, texts: Sequence[str]) -> Vectors:
-        """Return a unit vector per passage."""
-        with self._lock:
-            new = [text for text in dict.fromkeys(texts) if text not in self._rows]
-            if new or not texts:
-                self._rows.update(zip(new, found := self._model.passages(new), strict=True))
-            return np.stack([self._rows[text] for text in texts]) if texts else found
-
-
 class MemoryParts:
-    """Distillers, context builders and consolidation, as arms ask for them. Thread-safe."""
+    """What arms ask for of memory, and what each trial is given of it. Thread-safe."""
 
-    def __init__(self, context: RunContext) -> None:
-        self._context = context
-        self.embedder = CachedEmbedder()
+    def __init__(self, context: RunContext, corpus: Sequence[Task], tasks: Sequence[Task]) -> None:
+        self._context, self._linker = context, context.linker
+        held_out = {task.id: task for task in (*tasks, *split_tasks(corpus).test)}
+        self._held_out = tuple(held_out.values())
+        key = context.pack.key if context.pack else ""
+        self._scope = Scope(pack=key, endpoint=context.endpoint.url)
+        self._worked: dict[str, tuple[Turn, ...]] = {}
+        self.embedder = open_embedder()
         self._builders: dict[str, ContextBuilder] = {}
         self._discovery: Discovery | None = None
         self._schema_card: SchemaCard | None = None
@@ -140,6 +127,108 @@ class MemoryParts:
                 and (arm.tools == "all" or "federated_endpoints" in (arm.tools or ())),
             )
             return self._builders[arm.name]
+
+    def recall(self, job: Job, open_bank: OpenBank, program: Predictors | None = None) -> Recall:
+        """Return what a trial is given of memory, or of what was compiled."""
+        found = self._recall(job, open_bank)
+        return found if program is None else replace(found, adopt=partial(give, program))
+
+    def _recall(self, job: Job, open_bank: OpenBank) -> Recall:
+        arm, memory = job.arm, job.arm.memory
+        if not (isinstance(memory, RetrievedMemory) or arm.layers or arm.entity_linking):
+            return NOTHING
+        name, found, seconds = "", None, 0.0
+        tools: Callable[[Recorder], Mapping[str, Callable[..., Any]]] | None = None
+        if isinstance(memory, RetrievedMemory):
+            name, bank = open_bank()
+            leakage = self.leakage(job.task)
+            if memory.in_context:
+                began = time.monotonic()
+                found = self._retrieved(job, memory, bank, leakage)
+                seconds = time.monotonic() - began
+            if memory.as_tools:
+                tools = self._tools(job, memory, bank, leakage)
+        text, question = "", ""
+        if arm.layers or memory.in_context:
+            context = self.builder(arm).build(job.task.query, found)
+            # What is recorded is what was shown.
+            text, found = context.text, context.retrieval
+        if arm.entity_linking:
+            question = self.asked(arm, job.task.query)
+        recall = Recall(name, text, question=question, tools=tools, seconds=seconds)
+        if found is None:
+            return recall
+        return replace(
+            recall,
+            demonstrations=tuple(one.demonstration for one in found.demonstrations),
+            examples=tuple(one.example for one in found.found if one.example is not None),
+            event=found.to_event(),
+        )
+
+    def asked(self, arm: Arm, question: str) -> str:
+        """Return a question as an arm's agent is asked it."""
+        return self._linker.annotated(question) if arm.entity_linking else question
+
+    def leakage(self, task: Task | None) -> LeakageFilter:
+        """Return the leakage filter of a trial on a task, or of what all trials are given."""
+        return LeakageFilter.of(task, self._held_out, prefixes=self._context.endpoint.prefixes)
+
+    def _retrieved(
+        self, job: Job, memory: RetrievedMemory, bank: MemoryBank, leakage: LeakageFilter
+    ) -> Retrieval:
+        question = job.task.query
+        shown: dict[str, Any] = {"leakage": leakage, "examples": takes_examples(job.arm.agent)}
+        shown["linker"] = self._linker if job.arm.entity_linking else None
+        found = retrieve(
+            bank,
+            question,
+            k=memory.items,
+            tokens=memory.tokens,
+            kinds=_kinds(memory),
+            scope=self._scope,
+            own=imported(memory.retriever) if memory.retriever else None,
+            **shown,
+        )
+        turns: tuple[ShownDemonstration, ...] = ()
+        if memory.demonstrations:
+            items = (one.item for one in found.found)
+            turns = shown_demonstrations(items, MOST_DEMONSTRATIONS, self._work)
+        if not isinstance(memory, RandomMemory):
+            return replace(found, demonstrations=turns)
+        chance: dict[str, Any] = {"seed": job.key.seed, "kinds": _kinds(memory)}
+        shown |= {"tokens": found.tokens, **chance}
+        answered = sum(one.tokens for one in found.found if one.example is not None)
+        items_at_random = retrieve_random(bank, question, example_tokens=answered, **shown)
+        chance |= {"leakage": leakage, "work": self._work}
+        drawn = [random_demonstration(bank, turn, **chance) for turn in turns]
+        removed = [items_at_random.filtered_out, *(out for _, out in drawn)]
+        filtered_out = dict(itertools.chain.from_iterable(dict(one).items() for one in removed))
+        return replace(
+            items_at_random,
+            demonstrations=tuple(one for one, _ in drawn),
+            filtered_out=tuple(filtered_out.items()),
+        )
+
+    def _work(self, query: str) -> tuple[Turn, ...]:
+        with self._lock:
+            if query not in self._worked:
+                self._worked[query] = ()
+                tools = SPARQLTools(self._context.endpoint, client=self._context.client)
+                with contextlib.closing(tools), contextlib.suppress(ToolError):
+                    self._worked[query] = worked_turns(query, tools.as_dspy_tools())
+            return self._worked[query]
+
+    def _tools(
+        self, job: Job, memory: RetrievedMemory, bank: MemoryBank, leakage: LeakageFilter
+    ) -> Callable[[Recorder], Mapping[str, Callable[..., Any]]]:
+        seed = job.key.seed if isinstance(memory, RandomMemory) else None
+        given: dict[str, Any] = {"leakage": leakage, "scope": self._scope, "random_seed": seed}
+        given |= {"kinds": _kinds(memory), "items": memory.items, "tokens": memory.tokens}
+
+        def make(recorder: Recorder) -> Mapping[str, Callable[..., Any]]:
+            return MemoryTools(Consultation(bank, recorder=recorder, **given)).as_dspy_tools()
+
+        return make
 
     def _vocabulary(self, arm: Arm) -> Schema:
         if self._context.schema is None:
@@ -216,138 +305,6 @@ class Banks:
         return snapshot.hash
 
 
-class Recalls:
-    """Finds what a trial is given of memory. Thread-safe."""
-
-    def __init__(
-        self,
-        context: RunContext,
-        plan: Plan,
-        builder: Callable[[Arm], ContextBuilder],
-    ) -> None:
-        self._context, self._builder = context, builder
-        pack = context.pack
-        self._linker = context.linker
-        held_out = {task.id: task for task in (*plan.tasks, *split_tasks(plan.corpus).test)}
-        self._held_out = tuple(held_out.values())
-        self._scope = Scope(pack=pack.key if pack else "", endpoint=context.endpoint.url)
-        self._worked: dict[str, tuple[Turn, ...]] = {}
-        self._lock = threading.Lock()
-
-    def recall(
-        self,
-        job: Job,
-        open_bank: Callable[[], tuple[str, MemoryBank]],
-        program: Predictors | None = None,
-    ) -> Recall:
-        """Return what a trial is given of memory, or of what was compiled."""
-        found = self._recall(job, open_bank)
-        return found if program is None else replace(found, adopt=partial(give, program))
-
-    def _recall(self, job: Job, open_bank: Callable[[], tuple[str, MemoryBank]]) -> Recall:
-        arm, memory = job.arm, job.arm.memory
-        if not (isinstance(memory, RetrievedMemory) or arm.layers or arm.entity_linking):
-            return NOTHING
-        name, found, seconds = "", None, 0.0
-        tools: Callable[[Recorder], Mapping[str, Callable[..., Any]]] | None = None
-        if isinstance(memory, RetrievedMemory):
-            name, bank = open_bank()
-            leakage = self.leakage(job.task)
-            if memory.in_context:
-                began = time.monotonic()
-                found = self._retrieved(job, memory, bank, leakage)
-                seconds = time.monotonic() - began
-            if memory.as_tools:
-                tools = self._tools(job, memory, bank, leakage)
-        text, question = "", ""
-        if arm.layers or memory.in_context:
-            context = self._builder(arm).build(job.task.query, found)
-            # What is recorded is what was shown.
-            text, found = context.text, context.retrieval
-        if arm.entity_linking:
-            question = self.asked(arm, job.task.query)
-        recall = Recall(name, text, question=question, tools=tools, seconds=seconds)
-        if found is None:
-            return recall
-        return replace(
-            recall,
-            demonstrations=tuple(one.demonstration for one in found.demonstrations),
-            examples=tuple(one.example for one in found.found if one.example is not None),
-            event=found.to_event(),
-        )
-
-    def asked(self, arm: Arm, question: str) -> str:
-        """Return a question as an arm's agent is asked it."""
-        return self._linker.annotated(question) if arm.entity_linking else question
-
-    def leakage(self, task: Task | None) -> LeakageFilter:
-        """Return the leakage filter of a trial on a task, or of what all trials are given."""
-        return LeakageFilter.of(task, self._held_out, prefixes=self._context.endpoint.prefixes)
-
-    def _retrieved(
-        self, job: Job, memory: RetrievedMemory, bank: MemoryBank, leakage: LeakageFilter
-    ) -> Retrieval:
-        question = job.task.query
-        shown: dict[str, Any] = {
-            "examples": takes_examples(job.arm.agent),
-            "linker": self._linker if job.arm.entity_linking else None,
-        }
-        found = retrieve(
-            bank,
-            question,
-            leakage=leakage,
-            k=memory.items,
-            tokens=memory.tokens,
-            kinds=_kinds(memory),
-            scope=self._scope,
-            own=imported(memory.retriever) if memory.retriever else None,
-            **shown,
-        )
-        turns: tuple[ShownDemonstration, ...] = ()
-        if memory.demonstrations:
-            items = (one.item for one in found.found)
-            turns = shown_demonstrations(items, MOST_DEMONSTRATIONS, self._work)
-        if not isinstance(memory, RandomMemory):
-            return replace(found, demonstrations=turns)
-        chance: dict[str, Any] = {"leakage": leakage, "seed": job.key.seed, "kinds": _kinds(memory)}
-        answered = sum(one.tokens for one in found.found if one.example is not None)
-        random_items = retrieve_random(
-            bank, question, tokens=found.tokens, example_tokens=answered, **shown, **chance
-        )
-        filtered_out = dict(random_items.filtered_out)
-        random_turns = []
-        for turn in turns:
-            one, removed = random_demonstration(bank, turn, work=self._work, **chance)
-            random_turns.append(one)
-            filtered_out |= dict(removed)
-        return replace(
-            random_items,
-            demonstrations=tuple(random_turns),
-            filtered_out=tuple(filtered_out.items()),
-        )
-
-    def _work(self, query: str) -> tuple[Turn, ...]:
-        with self._lock:
-            if query not in self._worked:
-                self._worked[query] = ()
-                tools = SPARQLTools(self._context.endpoint, client=self._context.client)
-                with contextlib.closing(tools), contextlib.suppress(ToolError):
-                    self._worked[query] = worked_turns(query, tools.as_dspy_tools())
-            return self._worked[query]
-
-    def _tools(
-        self, job: Job, memory: RetrievedMemory, bank: MemoryBank, leakage: LeakageFilter
-    ) -> Callable[[Recorder], Mapping[str, Callable[..., Any]]]:
-        seed = job.key.seed if isinstance(memory, RandomMemory) else None
-        given: dict[str, Any] = {"leakage": leakage, "scope": self._scope, "random_seed": seed}
-        given |= {"kinds": _kinds(memory), "items": memory.items, "tokens": memory.tokens}
-
-        def make(recorder: Recorder) -> Mapping[str, Callable[..., Any]]:
-            return MemoryTools(Consultation(bank, recorder=recorder, **given)).as_dspy_tools()
-
-        return make
-
-
 def _kinds(memory: RetrievedMemory) -> frozenset[Any] | None:
     """Return the kinds to retrieve; None for all. A stream's bank holds only what it distils."""
     if isinstance(memory, LearnedMemory) or not memory.kinds:
@@ -356,11 +313,9 @@ def _kinds(memory: RetrievedMemory) -> frozenset[Any] | None:
 
 
 def recalled(
-    context: RunContext, pack: Pack, corpus: Sequence[Task], arm: Arm, task: Task, bank: MemoryBank
+    context: RunContext, corpus: Sequence[Task], arm: Arm, task: Task, bank: MemoryBank
 ) -> Recall:
     """Return what one question is given of a bank, outside a run."""
-    plan = Plan(pack, tuple(corpus), (), context.hidden, ())
+    job = Job(arm, task, TrialKey(arm.name, task.id, 0))
     # No record is kept, so the bank needs no name.
-    parts = MemoryParts(context)
-    recalls = Recalls(context, plan, parts.builder)
-    return recalls.recall(Job(arm, task, TrialKey(arm.name, task.id, 0)), lambda: ("", bank))
+    return MemoryParts(context, corpus, ()).recall(job, lambda: ("", bank))

@@ -17,6 +17,8 @@ from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any, TypeVar
 
+from pydantic import TypeAdapter
+
 from reasoningbank.agents import UNJUDGED, Attempt, AttemptStatus
 from reasoningbank.errors import RecordError, UsageError
 from reasoningbank.experiment.storage import RunStorage, write_atomically
@@ -196,10 +198,10 @@ class Step:
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Step:
         """Read what `to_json` wrote."""
-        rest = {name: value for name, value in data.items() if name != "version"}
-        for name in ("retrieved", "added", "merged", "rejected", "changes"):
-            rest[name] = tuple(rest.get(name) or ())
-        return cls(**{**rest, "usage": Usage(**rest.get("usage", {}))})
+        return _STEP.validate_python(data)
+
+
+_STEP = TypeAdapter(Step)
 
 
 class RunFolder:
@@ -255,8 +257,7 @@ class RunFolder:
 
     def keys(self) -> Iterator[TrialKey]:
         """Yield the keys of the readable trials."""
-        for trial in self.trials(skip_damaged=True):
-            yield trial.key
+        return (trial.key for trial in self.trials(skip_damaged=True))
 
     def trials(self, *, skip_damaged: bool = False) -> Iterator[TrialRecord]:
         """Yield the trials, ordered by arm, task and seed.
@@ -276,9 +277,7 @@ class RunFolder:
 
     def damaged(self) -> Iterator[Path]:
         """Yield the paths of the trials that cannot be read."""
-        for path, found in self.read_all():
-            if isinstance(found, RecordError):
-                yield path
+        return (path for path, found in self.read_all() if isinstance(found, RecordError))
 
     def set_damaged_aside(self, damaged: Iterable[Path]) -> list[Path]:
         """Rename the files that `damaged` yielded, so that their trials are run again.
@@ -303,32 +302,29 @@ class RunFolder:
             RecordError: If a step is damaged.
         """
         folders = {PurePosixPath(name).parent.name for name in self.storage.names(_STEPS)}
-        found: dict[tuple[str, int], Sequence[Step]] = {}
-        for folder in sorted(folders):
-            arm, _, order = folder.rpartition(".")
-            if order.isdigit() and (steps := StepFolder(self.path, arm, int(order)).taken()):
-                found[arm, int(order)] = steps
-        return found
+        names = [folder.rpartition(".") for folder in sorted(folders)]
+        places = [(arm, int(order)) for arm, _, order in names if order.isdigit()]
+        found = {place: StepFolder(self.path, *place).taken() for place in places}
+        return {place: steps for place, steps in found.items() if steps}
 
     def bank_notes(self) -> Iterator[tuple[Path, Mapping[str, Any] | RecordError]]:
         """Yield what was recorded of each bank built from gold queries, or the error of reading it.
 
         A note has `arm`, `after` (the snapshot), `added` and `rejected`.
         """
-
-        return self._each(
-            _BANK_NOTES, lambda name: _parsed(self.storage, name, "a note of a bank", dict)
-        )
+        return self._each(_BANK_NOTES, lambda name: self._parsed(name, "a note of a bank", dict))
 
     def program(self, arm: str, seed: int) -> Mapping[str, Any] | None:
         """Return what an optimizer compiled for an arm and a seed; None if nothing was yet."""
         name = f"compiled/{arm}.{seed}.json"
-        there = self.storage.exists(name)
-        return _parsed(self.storage, name, "a program", dict) if there else None
+        return self._parsed(name, "a program", dict) if self.storage.exists(name) else None
 
     def compiled(self) -> Iterator[tuple[Path, Mapping[str, Any] | RecordError]]:
         """Yield what optimizers compiled, for each arm and seed, or the error of a damaged file."""
-        return self._each(_COMPILED, lambda name: _parsed(self.storage, name, "a program", dict))
+        return self._each(_COMPILED, lambda name: self._parsed(name, "a program", dict))
+
+    def _parsed(self, *parts: Any) -> Any:
+        return _parsed(self.storage, *parts)
 
     def _each(
         self, pattern: str, read: Callable[[str], Found]
@@ -363,9 +359,8 @@ class RunFolder:
                 if on_damaged is None:
                     raise damage from error
                 on_damaged(damage)
-                continue
-            for item in items:
-                yield _hash_of(name), item
+            else:
+                yield from ((_hash_of(name), item) for item in items)
 
     def require_manifest(self) -> dict[str, Any]:
         """Return the manifest.
@@ -373,8 +368,7 @@ class RunFolder:
         Raises:
             UsageError: If the folder holds no run.
         """
-        manifest = self.manifest
-        if manifest is None:
+        if (manifest := self.manifest) is None:
             hint = "give a folder with manifest.json"
             raise UsageError("holds no run", where=str(self.path), hint=hint)
         return manifest
@@ -407,7 +401,7 @@ class RunFolder:
         """
         copy = RunFolder(target)
         self.require_same_run(copy)
-        damaged = {path for path, found in self.read_all() if isinstance(found, RecordError)}
+        damaged = set(self.damaged())
         for path in sorted(damaged):
             on_damaged(path)
         patterns = (_TRIALS, _STEPS, _BANK_NOTES, _SNAPSHOTS, _COMPILED)
@@ -448,12 +442,11 @@ class StepFolder:
 
     def read(self, step: int) -> Step | None:
         """Return a step; None if it was not taken yet."""
-        name = self._name(step)
-        if not self._storage.exists(name):
+        if not self._storage.exists(name := self._name(step)):
             return None
         found = _step(self._storage, name)
         if (found.arm, found.order, found.step) != (*self._stream, step):
-            raise RecordError("holds another step", where=str(self._storage.path(name)))
+            raise RecordError("holds another step", where=str(self.file(step)))
         return found
 
     def write(self, step: Step) -> None:

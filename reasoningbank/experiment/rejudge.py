@@ -100,9 +100,8 @@ def rejudge_run(
         hint = "choose execution, rule or lm:NAME"
         raise UsageError(f"unknown judge {judge!r}", where="--with", hint=hint)
     names = [str(arm["name"]) for arm in manifest["experiment"]["arms"]]
-    for arm in arms:
-        if arm not in names:
-            raise UsageError(f"unknown arm {arm!r}", hint=f"choose from {', '.join(names)}")
+    for arm in set(arms) - set(names):
+        raise UsageError(f"unknown arm {arm!r}", hint=f"choose from {', '.join(names)}")
     in_place = out is None or out.path.resolve() == folder.path.resolve()
     target = folder if out is None or in_place else out
     if in_place and folder.storage.is_archived:
@@ -138,12 +137,9 @@ def _check_same_model(folder: RunFolder, judge: str, now: Mapping[str, Any]) -> 
     inline = (manifest.get("hashes") or {}).get("models", {}).get(judge.partition(":")[2])
     before = manifest.get("judges", {}).get(judge, {}).get("model") or inline or now
     if any(before.get(name) != now.get(name) for name in ("model", "sha256", "api_base")):
-        raise UsageError(
-            f"the run's judgements of {judge} are by another model or server",
-            where=str(folder.path),
-            hint="judge all trials with --again, or a copy with --out",
-            code="another-judge",
-        )
+        what = f"the run's judgements of {judge} are by another model or server"
+        hint = "judge all trials with --again, or a copy with --out"
+        raise UsageError(what, where=str(folder.path), hint=hint, code="another-judge")
 
 
 def _copy(
@@ -164,10 +160,9 @@ def _copy(
         if isinstance(trial, RecordError):
             on_notice(f"{path}: cannot be read and is left out")
             continue
-        there = ""
-        if target.done(trial.key):
-            with contextlib.suppress(RecordError):
-                there = target.read(trial.key).started
+        there = None
+        with contextlib.suppress(RecordError):
+            there = target.read(trial.key).started
         if there != trial.started:
             target.write(trial)
 
@@ -182,9 +177,7 @@ def _todo(
             on_notice(f"{path}: cannot be read and is left out")
         elif arms and record.key.arm not in arms:
             continue
-        elif record.verdict is None or (
-            outcome.judge == "rule" and not rule_verdict(record.verdict)
-        ):
+        elif not record.verdict or (outcome.judge == "rule" and not rule_verdict(record.verdict)):
             outcome.without_verdict += 1
         elif outcome.judge in record.judgements and not again:
             outcome.known += 1
@@ -219,16 +212,14 @@ def _judge_all(
             continue
         in_a_row = 0
         outcome.judged += 1
-        if outcome.judge != "execution":
-            outcome.seconds.append(float(fresh.judgements[outcome.judge]["seconds"]))
-        else:
-            outcome.seconds.append(fresh.judge_seconds)
-            before, after = dict(record.verdict or {}), dict(fresh.verdict or {})
-            if _decision(before) != _decision(after):
-                outcome.changed.append(VerdictChange(key, before, after, overwrite))
-                if not overwrite:
-                    continue
-        folder.write(fresh)
+        said = fresh.judgements.get(outcome.judge, {"seconds": fresh.judge_seconds})
+        outcome.seconds.append(float(said["seconds"]))
+        before, after = dict(record.verdict or {}), dict(fresh.verdict or {})
+        changed = _decision(before) != _decision(after)
+        if changed:
+            outcome.changed.append(VerdictChange(key, before, after, overwrite))
+        if overwrite or not changed:
+            folder.write(fresh)
     if outcome.judged:
         manifest = folder.manifest or {}
         judges = {**manifest.get("judges", {}), outcome.judge: fingerprint}

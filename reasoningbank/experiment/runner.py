@@ -40,7 +40,7 @@ from reasoningbank.experiment.state import StateWriter, hold_run, interruptible
 from reasoningbank.experiment.trial import Trial
 from reasoningbank.imports import is_import_path
 from reasoningbank.judge import GoldStore
-from reasoningbank.lm import ModelHandle, RateLimit, open_lm, price_of
+from reasoningbank.lm import ModelHandle, open_lm, price_of
 from reasoningbank.lm.names import check_model
 
 logger = logging.getLogger(__name__)
@@ -101,22 +101,19 @@ def run_experiment(
         there = frozenset(folder.trial_names())
         damaged = set(folder.damaged())
         again = _repeatable(folder, plan, again, there, on_notice)
-        todo = [
-            job
-            for job in plan.jobs
-            if job.key in again
-            or (missing and not is_done(folder, job, there))
-            or (missing and damaged and folder.file(job.key) in damaged)
-        ]
+
+        def missed(job: Job) -> bool:
+            lost = damaged and folder.file(job.key) in damaged
+            return missing and bool(lost or not is_done(folder, job, there))
+
+        todo = [job for job in plan.jobs if job.key in again or missed(job)]
         observers = (*observers, replacements(folder, again))
         with interruptible(on_notice) as stop, contextlib.ExitStack() as stack:
-            models = {
-                name: _limited(
-                    stack.enter_context(open_lm(name, workers=min(workers, LOCAL_SLOTS))),
-                    experiment.executor.limits.get(name),
-                )
-                for name in _models(todo)
-            }
+            models = {}
+            for name in _models(todo):
+                opened = stack.enter_context(open_lm(name, workers=min(workers, LOCAL_SLOTS)))
+                rate = experiment.executor.limits.get(name)
+                models[name] = opened if rate is None else replace(opened, limit=rate)
             manifest = build_manifest(
                 experiment,
                 plan.tasks,
@@ -150,10 +147,6 @@ def run_experiment(
         if stop.asked:
             raise KeyboardInterrupt
     return folder
-
-
-def _limited(model: ModelHandle, limit: RateLimit | None) -> ModelHandle:
-    return model if limit is None else replace(model, limit=limit)
 
 
 def _run_trials(
@@ -193,9 +186,7 @@ def _run_trials(
         # Runs without memory need not import it.
         from reasoningbank.experiment.session import LearningSession
 
-        session = LearningSession(
-            experiment, plan, writer, context, todo, again=again, missing=missing
-        )
+        session = LearningSession(experiment, plan, writer, context, todo, again, missing)
         stack.callback(session.close)
 
     retrier = Retrier(experiment.retries, writer.stop.event.wait)
@@ -205,11 +196,11 @@ def _run_trials(
             return cluster.run(job, session.given(job) if session is not None else Given())
         if session is not None:
             return retrier.run(session.trial(job, worker))
-        return retrier.run(Trial(context, experiment, job.arm, job.task, job.key, worker))
+        return retrier.run(Trial(context, experiment, job, worker))
 
     waves: Iterable[list[Iterable[Job]]] = [[[job] for job in todo]]
+    workers = cluster.slots if cluster is not None else lambda: executor.workers
     for chains in session.waves() if session is not None else waves:
-        workers = cluster.slots if cluster is not None else lambda: executor.workers
         run_chains(chains, work, writer, workers=workers, stop=writer.stop.event)
     writer.finish()
     if session is not None:
@@ -224,16 +215,15 @@ def _repeatable(
     on_notice: Callable[[str], None],
 ) -> frozenset[TrialKey]:
     """Return what can be run again: not trials from which a stream has learned."""
-    chosen, kept = set(again), 0
+    kept = set()
     for job in plan.jobs:
-        if job.key in chosen and job.teaches and is_done(folder, job, there):
+        if job.key in again and job.teaches and is_done(folder, job, there):
             with contextlib.suppress(RecordError):
                 if not folder.read(job.key).failed:
-                    chosen.discard(job.key)
-                    kept += 1
+                    kept.add(job.key)
     if kept:
-        on_notice(f"{counted(kept)} not run again: a stream has learned from them")
-    return frozenset(chosen)
+        on_notice(f"{counted(len(kept))} not run again: a stream has learned from them")
+    return frozenset(again) - kept
 
 
 def _check_models(experiment: Experiment, jobs: Sequence[Job]) -> None:

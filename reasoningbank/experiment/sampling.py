@@ -8,18 +8,22 @@ texts as in execution-based self-consistency (arXiv 2203.11171).
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from reasoningbank.agents import UNJUDGED, Attempt, Budget
+from reasoningbank.corpus import Task
 from reasoningbank.errors import EndpointError, QueryError
-from reasoningbank.experiment.practice import Teacher
 from reasoningbank.experiment.settings import SamplingSettings
-from reasoningbank.judge import Answer, compare
+from reasoningbank.judge import Answer, ExecutionJudge, compare, feedback
 from reasoningbank.judge.case import shown_row
 from reasoningbank.judge.evidence import sample_of
 from reasoningbank.lm import STUCK_TEMPERATURE
+from reasoningbank.schema.links import paths_to
+from reasoningbank.sparql import EntityLinker, SPARQLClient
+from reasoningbank.sparql.terms import string_literal
 from reasoningbank.trajectory import Usage
 
 #: Rows of a result that the next refinement sees.
@@ -31,6 +35,17 @@ You answered before with this query:
 {query}
 {outcome}
 Correct it, or give it again if it already answers the question."""
+AGAIN = """
+
+You answered before with this query:
+{query}
+{feedback}
+Write the right query."""
+HINT = """
+
+Write a query with the columns {columns}. {paths}"""
+PATHS = "In the data, these triple patterns lead to the right rows:"
+_STRING = re.compile(r'"([^"\\]+)"')
 
 
 @dataclass(frozen=True)
@@ -56,6 +71,63 @@ class Sampled:
         """The chosen attempt, with the usage of all of them."""
         whole = sum((one.attempt.usage for one in self.others), self.chosen.attempt.usage)
         return replace(self.chosen.attempt, usage=whole)
+
+
+@dataclass
+class Teacher:
+    """Judges attempts at one training task, and says what the next one sees.
+
+    It shows no row and no part of the gold query: what is wrong, as the execution judge sees it,
+    and paths in the data from what the question names to the right rows. Small models repeat a
+    query that they see, so every other note holds the columns and paths alone.
+    """
+
+    judge: ExecutionJudge
+    client: SPARQLClient
+    task: Task
+    metric: str
+    linker: EntityLinker
+    explain: Callable[[str, bool], Sequence[str]]
+
+    def __post_init__(self) -> None:
+        # The same query is judged by `right`, and then by `note`.
+        self._examine = functools.lru_cache(self.judge.examine)
+        self._from = functools.cache(lambda start: tuple(self._search(start)))
+
+    def right(self, query: str | None) -> bool:
+        """Return whether a query is right."""
+        verdict = self._examine(self.task, query or "").verdict
+        return verdict.lenient if self.metric == "lenient" else verdict.strict
+
+    def note(self, number: int, query: str | None) -> str:
+        """Return what an attempt after a wrong query sees."""
+        query, prefixes = query or "", self.client.config.namespaces
+        judgement = self._examine(self.task, query)
+        starts = [one for found in self.linker.mentions(self.task.query) for one in found.names]
+        # Words of the question that the query takes for text.
+        texts = dict.fromkeys(_STRING.findall(query))
+        starts += [string_literal(text) for text in texts if text in self.task.query]
+        paths = [path for start in starts for path in self._from(start)]
+        if self.hints(number) and paths:
+            columns = " ".join(f"?{name}" for name in judgement.evidence.gold.variables)
+            return HINT.format(columns=columns, paths="\n".join([PATHS, *paths]))
+        lines = [*feedback(judgement, query, self.explain, prefixes, rows=False)]
+        lines += [PATHS, *paths] if paths else []
+        return AGAIN.format(query=query or "(none)", feedback="\n".join(lines))
+
+    @staticmethod
+    def hints(number: int) -> bool:
+        """Return whether an attempt sees columns and paths alone, and no few-shot examples."""
+        return number % 2 == 1
+
+    def _search(self, start: str) -> Iterator[str]:
+        answer = self.judge.gold(self.task).answer
+        if answer.form != "table":
+            return
+        for name in answer.variables:
+            values = [one for one in answer.table[name].to_pylist() if one is not None]
+            for path in paths_to(self.client, start, values):
+                yield path.pattern(name, self.client.config.namespaces)
 
 
 def rollout_seed(seed: int, number: int) -> int:
@@ -107,9 +179,14 @@ def sample(
         settled = settings.kind == "retry" or (sequential and _repeats(done))
         if settled and _has_rows(done[-1]):
             break
-    voted = _voted(done)
+    voted, parallel = _voted(done), settings.kind == "parallel"
+
+    def rank(one: Rollout) -> tuple[bool, int, bool, int]:
+        counts, later = (one.agreed, -1) if parallel else (one.answer is not None, 1)
+        return _has_rows(one), counts, bool(one.attempt.sparql), later * one.number
+
     # The most frequent result, the first of those; or the last one with rows.
-    best = max(voted, key=_vote if settings.kind == "parallel" else _rank)
+    best = max(voted, key=rank)
     return Sampled(best, tuple(one for one in voted if one is not best))
 
 
@@ -145,14 +222,6 @@ def _voted(done: list[Rollout]) -> list[Rollout]:
             groups.append((one.answer, [one.number]))
     agreed = {number: len(numbers) for _, numbers in groups for number in numbers}
     return [replace(one, agreed=agreed.get(one.number, 0)) for one in done]
-
-
-def _vote(one: Rollout) -> tuple[bool, int, bool, int]:
-    return (_has_rows(one), one.agreed, bool(one.attempt.sparql), -one.number)
-
-
-def _rank(one: Rollout) -> tuple[bool, bool, bool, int]:
-    return (_has_rows(one), one.answer is not None, bool(one.attempt.sparql), one.number)
 
 
 def _has_rows(one: Rollout) -> bool:

@@ -11,7 +11,7 @@ import contextlib
 import itertools
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -23,7 +23,7 @@ from reasoningbank.experiment.config import Arm, Experiment, bank_arm, control_o
 from reasoningbank.experiment.context import Given, RunContext
 from reasoningbank.experiment.executors import RecordWriter, counted, waits
 from reasoningbank.experiment.plan import Job, Plan, named_bank, permuted, read_bank
-from reasoningbank.experiment.recall import Banks, MemoryParts, Recalls
+from reasoningbank.experiment.recall import Banks, MemoryParts
 from reasoningbank.experiment.records import Step, StepFolder, TrialKey, TrialRecord
 from reasoningbank.experiment.settings import RetrievedMemory
 from reasoningbank.experiment.streams import Learner, Snapshots
@@ -31,40 +31,31 @@ from reasoningbank.experiment.trial import Trial, judge_attempts
 from reasoningbank.memory import MemoryBank, Snapshot
 
 
+@dataclass
 class LearningSession:
     """Orders the trials of a run with memory, context layers or sampling, and equips them."""
 
-    def __init__(
-        self,
-        experiment: Experiment,
-        plan: Plan,
-        writer: RecordWriter,
-        context: RunContext,
-        todo: Sequence[Job],
-        *,
-        again: Collection[TrialKey],
-        missing: bool,
-    ) -> None:
-        self.experiment = experiment
-        self.plan = plan
-        self.folder = writer.folder
-        self.stop = writer.stop
-        self.on_notice = writer.on_notice
-        self.again = again
-        self.missing = missing
+    experiment: Experiment
+    plan: Plan
+    writer: RecordWriter
+    context: RunContext
+    todo: Sequence[Job]
+    again: Collection[TrialKey]
+    missing: bool
+
+    def __post_init__(self) -> None:
+        self.folder, self.stop = self.writer.folder, self.writer.stop.event
+        self.on_notice = self.writer.on_notice
         self.snapshots = Snapshots(self.folder.path)
-        self.parts = MemoryParts(context)
-        self._context = context
-        self._todo = todo
-        self._banks = Banks(experiment, self.folder.path, plan, self.parts)
-        self._recalls = Recalls(context, plan, self.parts.builder)
+        self.parts = MemoryParts(self.context, self.plan.corpus, self.plan.tasks)
+        self._banks = Banks(self.experiment, self.folder.path, self.plan, self.parts)
         self._streams: dict[tuple[str, int], TaskStream] = {}
         self._waiting: Counter[str] = Counter()
         self._began = False
 
     def waves(self) -> Iterator[list[Iterable[Job]]]:
         """Yield the chains that can run side by side, one wave after the other."""
-        left = [*self._lost(), *self._todo]
+        left = [*self._lost(), *self.todo]
         while left:
             chains, left = self._ready(left)
             self._began = self._began or bool(chains)
@@ -75,19 +66,10 @@ class LearningSession:
 
     def trial(self, job: Job, worker: int) -> Trial:
         """Return a trial with what it is given of memory."""
-        return Trial(
-            self._context,
-            self.experiment,
-            job.arm,
-            job.task,
-            job.key,
-            worker,
-            step=job.step,
-            remember=lambda: self._recalls.recall(
-                job, partial(self._bank, job), self._program(job)
-            ),
-            tokens=self._tokens(job),
-        )
+        bank, program = partial(self._bank, job), self._program(job)
+        remember = partial(self.parts.recall, job, bank, program)
+        parts = self.context, self.experiment, job, worker
+        return Trial(*parts, remember=remember, tokens=self._tokens(job))
 
     def given(self, job: Job) -> Given:
         """Return what a trial on a worker needs of this run."""
@@ -111,20 +93,18 @@ class LearningSession:
             raise UsageError("; ".join(self._waiting), where=where, hint=hint)
         for reason, trials in self._waiting.items():
             self.on_notice(f"{counted(trials)} not run: {reason}")
-        stopped = [stream.stopped for stream in self._streams.values() if stream.stopped]
-        if stopped:
+        if stopped := [stream for stream in self._streams.values() if stream.stopped]:
             more = f" (and {len(stopped) - 1} more streams)" if len(stopped) > 1 else ""
-            what = f"a stream ended before its last step: {stopped[0]}{more}"
-            kinds = {stream.stopped_by for stream in self._streams.values() if stream.stopped}
-            rerun = f"reasoningbank rerun RUN --status {'bug' if 'bug' in kinds else 'error'}"
-            hint = f"fix the cause, then: {rerun} --missing"
+            what = f"a stream ended before its last step: {stopped[0].stopped}{more}"
+            status = "bug" if any(one.stopped_by == "bug" for one in stopped) else "error"
+            hint = f"fix the cause, then: reasoningbank rerun RUN --status {status} --missing"
             raise EndpointError(what, where=where, hint=hint)
 
     def judged(self, arm: Arm, record: TrialRecord) -> TrialRecord:
         """Return a record with the judgements that its arm learns from."""
         if arm.learns_from == "execution":
             return record
-        judged = judge_attempts(self._context, arm.judge_lm, record)
+        judged = judge_attempts(self.context, arm.judge_lm, record)
         if judged != record:
             self.folder.write(judged)
         return judged
@@ -159,20 +139,17 @@ class LearningSession:
         return chains, waiting
 
     def _stream(self, job: Job) -> TaskStream:
-        place = _place(job)
-        if place not in self._streams:
+        if (place := _place(job)) not in self._streams:
             self._streams[place] = TaskStream(self, job.arm, job.key.seed)
         return self._streams[place]
 
     def _lost(self) -> list[Job]:
         """Return the last steps of streams whose final bank can no longer be read."""
         lost: list[Job] = []
-        roots = {
-            (bank_arm(self.experiment, job.arm).name, job.key.seed)
-            for job in self._todo
-            if job.step is None and bank_arm(self.experiment, job.arm).learns
-        }
-        for name, order in sorted(roots):
+        roots = [
+            (bank_arm(self.experiment, j.arm), j.key.seed) for j in self.todo if j.step is None
+        ]
+        for name, order in sorted({(root.name, seed) for root, seed in roots if root.learns}):
             steps = StepFolder(self.folder.path, name, order)
             with contextlib.suppress(RecordError):
                 taken = steps.taken()
@@ -198,9 +175,8 @@ class LearningSession:
                     return f"stream {arm.name}.{job.key.seed} waits for the trials of {name}"
         elif job.step is None and root.learns:
             taken = len(StepFolder(self.folder.path, root.name, job.key.seed).taken())
-            if taken < len(self.plan.stream):
-                place = f"{root.name}.{job.key.seed}"
-                return f"stream {place} is at step {taken} of {len(self.plan.stream)}"
+            if taken < (every := len(self.plan.stream)):
+                return f"stream {root.name}.{job.key.seed} is at step {taken} of {every}"
         if arm.compile and self._program(job) is None:
             if arm.compiled_like and self._limit(job) is None:
                 return f"{arm.name} waits for the stream {arm.compiled_like}.{job.key.seed}"
@@ -213,7 +189,7 @@ class LearningSession:
         """Compile what the first of these trials needs that can be; return whether it can run."""
         for job in jobs:
             (name, seed), arm, limit = _place(job), job.arm, self._limit(job)
-            if not arm.compile or self.stop.event.is_set() or (arm.compiled_like and not limit):
+            if not arm.compile or self.stop.is_set() or (arm.compiled_like and not limit):
                 continue
             mine = [one for one in self.plan.jobs if _place(one) == (name, seed)]
             there = next((str(one.key) for one in mine if self.folder.done(one.key)), "")
@@ -226,10 +202,9 @@ class LearningSession:
             how = f"{arm.compile.optimizer} on {len(tasks)} tasks{most}"
             self.on_notice(f"{name}.{seed} is compiled with {how}")
             self._began = True
-            parts = self._context, self.experiment, arm, seed, tasks
-            asked, leakage = partial(self._recalls.asked, arm), self._recalls.leakage(None)
-            embed, stop = self.parts.embedder.passages, self.stop.event
-            compilation = Compilation(*parts, asked, leakage, embed, limit, stop)
+            compilation = Compilation(
+                self.context, self.experiment, arm, seed, tasks, self.parts, limit, self.stop
+            )
             compilation.run(self.folder, [one.task for one in mine if self._program(one) is None])
             return self._program(job) is not None
         return False
@@ -241,14 +216,15 @@ class LearningSession:
 
     def _limit(self, job: Job) -> int | None:
         """Return the most tokens of compiling; None without a limit, or before it is known."""
-        settings, seed = job.arm.compile, job.key.seed
-        if settings is None or not settings.match_tokens_of:
+        settings, like, seed = job.arm.compile, job.arm.compiled_like, job.key.seed
+        if not like:
             return settings.tokens if settings else None
-        steps = StepFolder(self.folder.path, settings.match_tokens_of, seed).taken()
-        keys = (TrialKey(settings.match_tokens_of, step.task, seed) for step in steps)
-        trials = sum(self.folder.read(key).usage.tokens for key in keys)
-        known = len(steps) == len(self.plan.stream)
-        return trials + sum(step.usage.tokens for step in steps) if known else None
+        steps = StepFolder(self.folder.path, like, seed).taken()
+        if len(steps) < len(self.plan.stream):
+            return None
+        trials = (self.folder.read(TrialKey(like, step.task, seed)) for step in steps)
+        used = (*(one.usage for one in trials), *(step.usage for step in steps))
+        return sum(one.tokens for one in used)
 
     def _tokens(self, job: Job) -> int | None:
         """Return the tokens of the trial that a trial matches; None for none."""
@@ -401,7 +377,7 @@ class TaskStream:
             )
         failure: Exception | None = None
         for seconds in itertools.chain([0.0], waits(session.experiment.retries)):
-            if seconds and session.stop.event.wait(seconds):
+            if seconds and session.stop.wait(seconds):
                 return None
             try:
                 record = session.judged(self.arm, record)

@@ -200,15 +200,14 @@ class RetrievedMemory(Memory):
 
     @model_validator(mode="after")
     def _check_demonstrations(self) -> RetrievedMemory:
+        where = "show = 'context' or 'both'"
         if self.demonstrations and not self.in_context:
-            said = "demonstrations need show = 'context' or 'both'"
-            raise invalid("demonstrations-not-shown", said)
+            raise invalid("demonstrations-not-shown", f"demonstrations need {where}")
         if self.retriever and not is_import_path(self.retriever):
             said = f"retriever is {self.retriever!r}, not a function as package.module:name"
             raise invalid("not-an-import-path", said)
         if self.retriever and not self.in_context:
-            said = "a retriever needs show = 'context' or 'both'"
-            raise invalid("retriever-not-shown", said)
+            raise invalid("retriever-not-shown", f"a retriever needs {where}")
         return self
 
 

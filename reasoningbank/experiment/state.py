@@ -11,7 +11,7 @@ import os
 import signal
 import socket
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -64,12 +64,9 @@ def interruptible(on_notice: Callable[[str], None]) -> Iterator[Stop]:
         stop.event.set()
         on_notice("stopping after the trials in flight; interrupt again to abandon them")
 
-    if threading.current_thread() is not threading.main_thread():
-        yield stop
-        return
-    before = {kind: signal.getsignal(kind) for kind in (signal.SIGINT, signal.SIGTERM)}
-    for kind in before:
-        signal.signal(kind, interrupt)
+    main = threading.current_thread() is threading.main_thread()
+    caught = [signal.SIGINT, signal.SIGTERM] if main else []
+    before = {kind: signal.signal(kind, interrupt) for kind in caught}
     try:
         yield stop
     finally:
@@ -95,7 +92,12 @@ def hold_run(folder: RunFolder) -> Iterator[None]:
         yield
     finally:
         lock.release()
-        _remove_empty(folder.path, made)
+        # Created folders that hold nothing but the lock are deleted.
+        with contextlib.suppress(OSError):
+            if made and [file.name for file in folder.path.iterdir()] == [_LOCK]:
+                (folder.path / _LOCK).unlink()
+                for one in made:
+                    one.rmdir()
 
 
 def check_free(folder: RunFolder) -> None:
@@ -108,15 +110,6 @@ def _held_by_another(folder: RunFolder) -> UsageError:
     what = "another process is running this run"
     hint = "wait for it (see `reasoningbank status`), or choose another folder with --out"
     return UsageError(what, where=str(folder.path), hint=hint, code="run-is-held")
-
-
-def _remove_empty(path: Path, made: Sequence[Path]) -> None:
-    """Delete the created folders if they hold nothing but the lock."""
-    with contextlib.suppress(OSError):
-        if made and [file.name for file in path.iterdir()] == [_LOCK]:
-            (path / _LOCK).unlink()
-            for folder in made:
-                folder.rmdir()
 
 
 def is_held(folder: RunFolder) -> bool | None:

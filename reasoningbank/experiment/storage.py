@@ -6,6 +6,7 @@ archived run. A loose file takes precedence over a member of the archive with th
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import gzip
 import io
@@ -15,7 +16,7 @@ import os
 import re
 import tarfile
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -56,7 +57,7 @@ def write_atomically(path: Path, data: Any, *, durable: bool = True) -> None:
 def read_json(path: Path) -> Any:
     """Return the content of a JSON file, compressed or not."""
     try:
-        return json.loads(_unpacked(path))
+        return json.loads(unpacked(path))
     except ValueError as error:
         raise _unreadable(path, error) from error
 
@@ -84,17 +85,15 @@ class RunStorage:
 
     def path(self, name: str) -> Path:
         """Return where a file lies; for a member of the archive, its path below the archive."""
-        loose = self._loose(name)
-        if loose is None and name in self._members():
-            return self.root / ARCHIVE / name
-        return loose or self.root / name
+        place = self.root / ARCHIVE if name in self._members() else self.root
+        return self._loose(name) or place / name
 
     def read(self, name: str) -> bytes:
         """Return the uncompressed content of a file."""
         loose = self._loose(name)
         if loose is None and (found := self._members().get(name)) is not None:
             return found
-        return _unpacked(loose or self.root / name)
+        return unpacked(loose or self.root / name)
 
     def read_json(self, name: str) -> Any:
         """Return the content of a JSON file."""
@@ -112,14 +111,12 @@ class RunStorage:
 
     def names(self, pattern: str) -> list[str]:
         """Return the sorted names of the files that match a regular expression."""
-        matches = re.compile(pattern).fullmatch
-        loose = (name.removesuffix(".gz") for name in self._below(pattern.partition("/")[0]))
-        return sorted({name for name in (*loose, *self._members()) if matches(name)})
-
-    def _below(self, part: str) -> Iterator[str]:
-        for folder, _, files in os.walk(self.root / part):
+        matches, names = re.compile(pattern).fullmatch, set(self._members())
+        for folder, _, files in os.walk(self.root / pattern.partition("/")[0]):
             place = Path(folder).relative_to(self.root).as_posix()
-            yield from (f"{place}/{file}" for file in files if not file.startswith("."))
+            loose = (file for file in files if not file.startswith("."))
+            names |= {f"{place}/{file}".removesuffix(".gz") for file in loose}
+        return sorted(filter(matches, names))
 
     def set_aside(self, name: str) -> Path:
         """Rename a loose file to ``….damaged`` and return its new path."""
@@ -159,12 +156,10 @@ class RunStorage:
         return None
 
     def _members(self) -> Mapping[str, bytes]:
-        path = self.root / ARCHIVE
-        try:
-            state = path.stat()
-        except OSError:
-            return {}
-        return _members(path, state.st_mtime_ns, state.st_size)
+        with contextlib.suppress(OSError):
+            state = (path := self.root / ARCHIVE).stat()
+            return _members(path, state.st_mtime_ns, state.st_size)
+        return {}
 
 
 @functools.lru_cache(maxsize=32)
@@ -182,13 +177,14 @@ def _members(path: Path, changed: int, size: int) -> Mapping[str, bytes]:
     return found
 
 
-def _unpacked(path: Path) -> bytes:
+def unpacked(path: Path, hint: str = _RERUN) -> bytes:
+    """Return the content of a file, compressed or not."""
     try:
         raw = path.read_bytes()
         return gzip.decompress(raw) if path.suffix == ".gz" else raw
     except (OSError, EOFError, zlib.error) as error:
-        raise _unreadable(path, error) from error
+        raise _unreadable(path, error, hint) from error
 
 
-def _unreadable(path: Path, error: Exception) -> RecordError:
-    return RecordError(f"cannot be read ({error})", where=str(path), hint=_RERUN)
+def _unreadable(path: Path, error: Exception, hint: str = _RERUN) -> RecordError:
+    return RecordError(f"cannot be read ({error})", where=str(path), hint=hint)

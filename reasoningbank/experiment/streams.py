@@ -40,18 +40,17 @@ class Snapshots:
 
     def read(self, name: str) -> Snapshot:
         """Return a snapshot by its hash."""
-        path = self.file(name)
+        where = str(self.file(name))
         try:
             raw = self._storage.read(f"memory/{name}.jsonl")
-            return Snapshot.parse(raw, name=f"{name}.jsonl", where=str(path))
+            return Snapshot.parse(raw, name=f"{name}.jsonl", where=where)
         except UsageError as error:
-            raise RecordError(f"is damaged ({error.what})", where=str(path)) from error
+            raise RecordError(f"is damaged ({error.what})", where=where) from error
 
     def set_aside(self, name: str) -> Path | None:
         """Rename a damaged snapshot so that it is made again; return None if it does not exist."""
-        if not self._storage.exists(f"memory/{name}.jsonl"):
-            return None
-        return self._storage.set_aside(f"memory/{name}.jsonl")
+        there = self._storage.exists(f"memory/{name}.jsonl")
+        return self._storage.set_aside(f"memory/{name}.jsonl") if there else None
 
 
 @dataclass(frozen=True)
@@ -70,13 +69,11 @@ def outcome_of(
     judgements: Mapping[str, Mapping[str, Any]],
 ) -> Outcome:
     """Return the verdict on an attempt that an arm learns from."""
-    said = dict(verdict or {})
+    said, key = dict(verdict or {}), "lenient" if metric == "lenient" else "strict"
     counts = said.get("status") not in (None, "gold_defect")
-    key = "lenient" if metric == "lenient" else "strict"
     judges: dict[str, bool | None] = {"execution": bool(said.get(key)) if counts else None}
-    for name, words in judgements.items():
-        success = words.get("success")
-        judges[name] = success if isinstance(success, bool) else None
+    successes = {name: words.get("success") for name, words in judgements.items()}
+    judges |= {name: one if isinstance(one, bool) else None for name, one in successes.items()}
     rule = rule_verdict(said)
     judges.setdefault("rule", rule["success"] if rule else None)
     lm, believed = f"lm:{arm.judge_lm}", arm.learns_from
@@ -91,7 +88,7 @@ def experiences_of(record: TrialRecord, arm: Arm, task: Task, metric: str) -> It
     """Yield the attempts of a trial that can be learned from, the chosen one first."""
     names = ("sparql", "verdict", "judgements")
     chosen = {name: getattr(record, name) for name in names}
-    for attempt, trajectory in [(chosen, record.trajectory), *_others(record)]:
+    for attempt, trajectory in zip((chosen, *record.rollouts), _trajectories(record), strict=True):
         said = attempt.get("verdict") or {}
         outcome = outcome_of(arm, metric, said, attempt.get("judgements") or {})
         if outcome.success is None:
@@ -115,15 +112,16 @@ def experiences_of(record: TrialRecord, arm: Arm, task: Task, metric: str) -> It
         )
 
 
-def _others(record: TrialRecord) -> list[tuple[Mapping[str, Any], Trajectory]]:
-    return [(one, Trajectory.from_json(one["trajectory"])) for one in record.rollouts]
+def _trajectories(record: TrialRecord) -> list[Trajectory]:
+    others = (Trajectory.from_json(one["trajectory"]) for one in record.rollouts)
+    return [record.trajectory, *others]
 
 
 def retrieved_in(record: TrialRecord) -> tuple[str, ...]:
     """Return the ids of the items that a trial was shown, each once."""
     shown = (
         item
-        for trajectory in (record.trajectory, *(one for _, one in _others(record)))
+        for trajectory in _trajectories(record)
         for event in trajectory.of("memory_retrieved")
         for item in trajectory.resolve(event.data).get("items") or ()
     )

@@ -96,11 +96,8 @@ def _checked(uri: str) -> str:
     need_package("mlflow", "mlflow")
     scheme = uri.partition(":")[0].partition("+")[0]
     if scheme not in _SCHEMES:
-        raise UsageError(
-            f"{uri!r} cannot store traces",
-            where="--mlflow",
-            hint=f"give {DEFAULT_URI}, another database, or a server such as http://127.0.0.1:5000",
-        )
+        hint = f"give {DEFAULT_URI}, another database, or a server such as http://127.0.0.1:5000"
+        raise UsageError(f"{uri!r} cannot store traces", where="--mlflow", hint=hint)
     if scheme in _DATABASES:
         need_package("sqlalchemy", "mlflow")
     return uri

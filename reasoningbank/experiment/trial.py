@@ -39,9 +39,9 @@ from reasoningbank.errors import (
 )
 from reasoningbank.experiment.config import Arm, Experiment
 from reasoningbank.experiment.context import NOTHING, Recall, RunContext
-from reasoningbank.experiment.practice import Teacher
+from reasoningbank.experiment.plan import Job
 from reasoningbank.experiment.records import TrialKey, TrialRecord
-from reasoningbank.experiment.sampling import Rollout, Sampled, rollout_seed, sample
+from reasoningbank.experiment.sampling import Rollout, Sampled, Teacher, rollout_seed, sample
 from reasoningbank.experiment.settings import SamplingSettings
 from reasoningbank.findings import Finding
 from reasoningbank.imports import is_import_path
@@ -76,7 +76,7 @@ def run_trial(
     context: RunContext, experiment: Experiment, arm: Arm, task: Task, key: TrialKey
 ) -> TrialRecord:
     """Run one trial once and return its record; see `Trial.run`."""
-    return Trial(context, experiment, arm, task, key).run()
+    return Trial(context, experiment, Job(arm, task, key)).run()
 
 
 def attempt_task(
@@ -93,10 +93,8 @@ def attempt_task(
 
     `lm` is asked instead of the arm's model.
     """
-    trial = Trial(
-        context, experiment, arm, task, TrialKey(arm.name, task.id, 0), recall=recall, lm=lm
-    )
-    return trial.attempt(task, watch=watch)
+    job = Job(arm, task, TrialKey(arm.name, task.id, 0))
+    return Trial(context, experiment, job, recall=recall, lm=lm).attempt(task, watch=watch)
 
 
 @dataclass
@@ -105,11 +103,8 @@ class Trial:
 
     context: RunContext
     experiment: Experiment
-    arm: Arm
-    task: Task
-    key: TrialKey
+    job: Job
     worker: int = 0
-    step: int | None = None
     remember: Callable[[], Recall] = lambda: NOTHING
     tokens: int | None = None
     recall: Recall = NOTHING
@@ -119,25 +114,24 @@ class Trial:
 
     def run(self) -> TrialRecord:
         """Run the trial and return its record."""
-        agent = make_agent(self.arm.agent, **self.arm.options)
-        sampling = self._sampling()
+        agent = make_agent(self.job.arm.agent, **self.job.arm.options)
         judged: Judgement | None = None
         rollouts: tuple[Mapping[str, Any], ...] = ()
-        sampled = self._sampled
         attempt = Attempt(None, "", "bug", Usage(), Trajectory())
         try:
+            sampled = self._sampled
             if sampled is None:
                 self._started = datetime.now(UTC).isoformat(timespec="milliseconds")
                 self.recall = self.remember()
-                seen = self.task if agent.sees_gold else self.task.blind()
-                if sampling:
+                seen = self.job.task if agent.sees_gold else self.job.task.blind()
+                if sampling := self._sampling():
                     sampled = self._sample(sampling, seen)
                 else:
                     sampled = Sampled(Rollout(0, self.attempt(seen)))
             attempt = sampled.attempt
             if attempt.status not in UNJUDGED:
                 self._sampled = sampled
-                judged = self.context.judge.examine(self.task, attempt.sparql)
+                judged = self.context.judge.examine(self.job.task, attempt.sparql)
                 rollouts = tuple(self._judge(other) for other in sampled.others)
         except ENDS_THE_RUN:
             raise
@@ -145,42 +139,42 @@ class Trial:
             judged = None
             status, finding = _failure(error)
             attempt = replace(attempt, status=status, findings=(finding,))
-        model = self.context.models.get(self.arm.lm) if agent.uses_lm else None
+        model = self.context.models.get(self.job.arm.lm) if agent.uses_lm else None
         record = TrialRecord.of(
-            self.key,
-            self.task,
+            self.job.key,
+            self.job.task,
             attempt,
             judged.verdict if judged else None,
             evidence=judged.evidence.to_json() if judged else {},
             judge_seconds=judged.seconds if judged else 0.0,
             started=self._started,
             model=dict(model.fingerprint) if model else {},
-            step=self.step,
+            step=self.job.step,
             memory=self.recall.snapshot,
             rollouts=rollouts,
             tokens_wanted=self.tokens,
         )
-        if not self.arm.judge_lm or judged is None:
+        if not self.job.arm.judge_lm or judged is None:
             return record
         try:
-            return judge_record(self.context, self.arm.judge_lm, record)
+            return judge_record(self.context, self.job.arm.judge_lm, record)
         except Exception as error:
             # The trial is complete without it, and `judge run` can add it later.
-            logger.warning("%s could not judge a trial: %s", self.arm.judge_lm, error)
+            logger.warning("%s could not judge a trial: %s", self.job.arm.judge_lm, error)
             return record
 
     def attempt(
         self,
         task: Task,
-        *,
         number: int = 0,
         note: str = "",
         budget: Budget | None = None,
         temperature: float | None = None,
+        *,
         watch: Callable[[Event], None] | None = None,
     ) -> Attempt:
         """Let the agent answer the task once, unjudged."""
-        context, arm, recall = self.context, self.arm, self.recall
+        context, arm, recall = self.context, self.job.arm, self.recall
         agent = make_agent(arm.agent, **arm.options)
         model = context.models.get(arm.lm) if agent.uses_lm else None
         hidden = context.hidden_by_task.get(task.id, context.hidden)
@@ -192,13 +186,14 @@ class Trial:
             lms = {"solver": self.lm, "extractor": self.lm}
         elif model is not None:
             fast = context.models[arm.fast_lm] if arm.fast_lm else model
+            seed = rollout_seed(self.job.key.seed, number)
             lms = {
                 role: one.lm(
                     role=role,
                     temperature=self._temperature(number, temperature),
                     max_tokens=arm.max_tokens,
-                    seed=rollout_seed(self.key.seed, number),
-                    rollout_id=rollout_seed(self.key.seed, number),
+                    seed=seed,
+                    rollout_id=seed,
                     worker=self.worker % one.workers,
                     # A model that hangs must not outlast the trial's own limit.
                     timeout_s=min(900.0, meter.budget.seconds or 900.0),
@@ -251,57 +246,48 @@ class Trial:
         return attempt
 
     def _tools(self, store: RefStore, recorder: Recorder, hidden: frozenset[str]) -> dict[str, Any]:
-        context, wanted = self.context, self.arm.tools
-        known: dict[str, Any] = {
-            "client": context.client,
-            "schema": context.schema,
-            "profile": context.profile,
-        }
+        context, arm = self.context, self.job.arm
         packs = [context.pack] if context.pack else []
         endpoint_tools = EndpointTools([context.endpoint], store=store, packs=packs, hidden=hidden)
-        query_tools = SPARQLTools(context.endpoint, store=store, **known)
-        tools = query_tools.as_dspy_tools() | endpoint_tools.as_dspy_tools()
-        names = DEFAULT_TOOLS if wanted is None else tools if wanted == "all" else wanted
-        paths = filter(is_import_path, names)
-        own = {tool.__name__: tool for tool in (own_tool(one, query_tools) for one in paths)}
+        query_tools = SPARQLTools(
+            context.endpoint,
+            store=store,
+            client=context.client,
+            schema=context.schema,
+            profile=context.profile,
+        )
+        known = query_tools.as_dspy_tools() | endpoint_tools.as_dspy_tools()
+        names = DEFAULT_TOOLS if arm.tools is None else known if arm.tools == "all" else arm.tools
+        tools = {name: tool for name, tool in known.items() if name in names}
         for name in names:
-            if name not in tools and not is_import_path(name):
-                where, hint = f"arm {self.arm.name}", f"choose from {', '.join(tools)}"
+            if is_import_path(name):
+                tool = own_tool(name, query_tools)
+                tools[tool.__name__] = tool
+            elif name not in known:
+                where, hint = f"arm {arm.name}", f"choose from {', '.join(known)}"
                 raise UsageError(f"unknown tool {name!r}", where=where, hint=hint)
-        tools = {name: tool for name, tool in tools.items() if name in names} | own
         # An arm with memory as tools need not name these among its tools.
         return tools | (dict(self.recall.tools(recorder)) if self.recall.tools else {})
 
     def _sampling(self) -> SamplingSettings | None:
         """Return how this trial is sampled."""
-        own = self.arm.sampling
+        own = self.job.arm.sampling
         if self._teacher is not None:
             warm = own.temperature if own else None
             most = self.experiment.learning.attempts
             return SamplingSettings(kind="sequential", k=most, temperature=warm)
-        return own if own and own.applies(in_stream=self.step is not None) else None
+        return own if own and own.applies(in_stream=self.job.step is not None) else None
 
     @functools.cached_property
     def _teacher(self) -> Teacher | None:
         """Who helps in streams that learn from the execution judge."""
-        context, learns = self.context, self.step is not None and self.arm.learns
-        believed = self.arm.learns_from == "execution"
-        if not (learns and believed and self.experiment.learning.attempts > 1):
+        believed = self.job.arm.learns_from == "execution"
+        if not (self.job.teaches and believed and self.experiment.learning.attempts > 1):
             return None
-        return Teacher(
-            context.judge,
-            context.client,
-            self.task,
-            metric=self.experiment.metric,
-            linker=context.linker,
-            explain=explainer(context.client, context.schema),
-        )
-
-    def _examples(self, number: int) -> tuple[FewShotExample, ...]:
-        """Return the few-shot examples of an attempt."""
-        if number and self._teacher is not None and self._teacher.hints(number):
-            return ()
-        return self._alone(number) or self.recall.examples
+        context = self.context
+        explain = explainer(context.client, context.schema)
+        parts = context.judge, context.client, self.job.task, self.experiment.metric
+        return Teacher(*parts, context.linker, explain)
 
     def _alone(self, number: int) -> tuple[FewShotExample, ...]:
         """Return the few-shot example that a retry sees alone; none for other attempts."""
@@ -311,7 +297,7 @@ class Trial:
 
     def _temperature(self, number: int, requested: float | None) -> float:
         """Return the temperature of an attempt."""
-        arm = self.arm
+        arm = self.job.arm
         if number == 0 and self.tokens is not None:
             # Only attempts beyond a plain arm's own must differ from it.
             return 0.0
@@ -323,14 +309,11 @@ class Trial:
         return arm.temperature if own is None else own
 
     def _sample(self, settings: SamplingSettings, seen: Task) -> Sampled:
-        def attempt(number: int, note: str, left: Budget, warm: float | None) -> Attempt:
-            return self.attempt(seen, number=number, note=note, budget=left, temperature=warm)
-
         return sample(
             settings,
-            attempt,
+            functools.partial(self.attempt, seen),
             self.context.judge.answer,
-            budget=self.arm.budget or self.experiment.budget,
+            budget=self.job.arm.budget or self.experiment.budget,
             tokens=self.tokens,
             prefixes=self.context.endpoint.prefixes,
             explain=explainer(self.context.client, self.context.schema),
@@ -340,7 +323,7 @@ class Trial:
     def _judge(self, one: Rollout) -> dict[str, Any]:
         """Return an attempt that was not chosen, as the record keeps it."""
         attempt = one.attempt
-        verdict = self.context.judge.examine(self.task, attempt.sparql).verdict
+        verdict = self.context.judge.examine(self.job.task, attempt.sparql).verdict
         return {
             "number": one.number,
             "sparql": attempt.sparql,
@@ -383,11 +366,9 @@ def _is_infrastructure(error: BaseException | None) -> bool:
 
 def judge_record(context: RunContext, model: str, record: TrialRecord) -> TrialRecord:
     """Let a model judge a trial; return its record with the judgement under ``lm:MODEL``."""
-    facts = record.question, record.sparql, record.trajectory
-    judgement = judge_with_lm(
-        context, model, *facts, verdict=record.verdict, evidence=record.evidence
-    )
-    return replace(record, judgements={**record.judgements, f"lm:{model}": judgement})
+    facts = record.question, record.sparql, record.trajectory, record.verdict, record.evidence
+    said = judge_with_lm(context, model, *facts)
+    return replace(record, judgements={**record.judgements, f"lm:{model}": said})
 
 
 def judge_attempts(context: RunContext, model: str, record: TrialRecord) -> TrialRecord:
@@ -398,8 +379,9 @@ def judge_attempts(context: RunContext, model: str, record: TrialRecord) -> Tria
     for one in record.rollouts:
         known = dict(one.get("judgements") or {})
         if name not in known:
-            facts = record.question, one.get("sparql"), Trajectory.from_json(one["trajectory"])
-            known[name] = judge_with_lm(context, model, *facts, verdict=one.get("verdict"))
+            did = Trajectory.from_json(one["trajectory"])
+            facts = record.question, one.get("sparql"), did, one.get("verdict")
+            known[name] = judge_with_lm(context, model, *facts)
         rollouts.append({**one, "judgements": known})
     return replace(record, rollouts=tuple(rollouts))
 
@@ -410,19 +392,17 @@ def judge_with_lm(
     question: str,
     sparql: str | None,
     trajectory: Trajectory,
-    *,
     verdict: Mapping[str, Any] | None = None,
     evidence: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Let a model judge an attempt without the gold."""
-    status, result, failure = (verdict or {}).get("status"), None, ""
-    if sparql is None or not sparql.strip():
-        failure = "no query was submitted"
-    elif status in ("query_error", "query_timeout"):
-        failure = str((verdict or {}).get("reason") or "the query did not run")
+    verdict, result, failure = verdict or {}, None, ""
+    status = verdict.get("status")
+    if status in ("query_error", "query_timeout"):
+        failure = str(verdict.get("reason") or "")
     elif status in ("judged", "wrong_form") and evidence and "predicted" in evidence:
         result = AnswerSample.from_json(evidence["predicted"])
-    else:
+    elif sparql and sparql.strip():
         try:
             result = context.judge.sample(sparql)
         except QueryError as error:

@@ -34,7 +34,7 @@ from reasoningbank.experiment.context import NOTHING, Given, Recall, RunContext,
 from reasoningbank.experiment.executors import Retrier
 from reasoningbank.experiment.manifest import code_version, own_code
 from reasoningbank.experiment.plan import Job, Plan, check_parts
-from reasoningbank.experiment.recall import MemoryParts, Recalls
+from reasoningbank.experiment.recall import MemoryParts
 from reasoningbank.experiment.records import TrialRecord
 from reasoningbank.experiment.trial import Trial
 from reasoningbank.http import gate_for
@@ -68,9 +68,9 @@ class Needs:
         cls, experiment: Experiment, config: EndpointConfig, models: Mapping[str, ModelHandle]
     ) -> Needs:
         """Return what a run needs."""
-        bases = [config.address, *map(address_of, models.values())]
         used = tuple(models.values())
-        addresses = tuple(dict.fromkeys(filter(None, bases)))
+        bases = dict.fromkeys([config.address, *map(address_of, used)])
+        addresses = tuple(filter(None, bases))
         return cls(experiment, _version(), own_code(experiment), addresses, used)
 
 
@@ -147,16 +147,12 @@ class WorkerSetup(distributed.WorkerPlugin):  # type: ignore[misc]
     ) -> None:
         pack = plan.pack
         self.experiment, self.needs = experiment, Needs.of(experiment, config, models)
-        self._config = config
-        self._models = models
-        self._files = packed(pack)
+        self._config, self._models, self._files = config, models, packed(pack)
         self._key, self._prefixes = pack.key, dict(pack.prefixes)
         self._examples = next((s for s in SETS if getattr(pack, s) == pack.examples), None)
         self._tasks = plan.corpus, plan.tasks
-        self._hidden: dict[str, Any] = {
-            "hidden": plan.hidden,
-            "hidden_by_task": plan.hidden_by_task,
-        }
+        self._hidden: dict[str, Any] = {"hidden": plan.hidden}
+        self._hidden["hidden_by_task"] = plan.hidden_by_task
 
     def setup(self, worker: Any) -> None:
         """Create what cannot be pickled; refuse a worker that lacks something and joins late."""
@@ -166,6 +162,9 @@ class WorkerSetup(distributed.WorkerPlugin):  # type: ignore[misc]
             worker.loop.call_later(CLOSE_S, worker.close)
             name = str(worker.name)
             raise lack_error(f"{name}: {', '.join(found)}", {what: [name] for what in found})
+        # Workers of a local cluster are numbered; a local model keeps a slot for each.
+        named = isinstance(worker.name, int)
+        self._number = worker.name if named else zlib.crc32(str(worker.name).encode())
         self._stack, self._lock = contextlib.ExitStack(), threading.Lock()
         self._context: RunContext | None = None
         self._retrier = Retrier(self.experiment.retries, time.sleep)
@@ -176,9 +175,7 @@ class WorkerSetup(distributed.WorkerPlugin):  # type: ignore[misc]
         self._stack.close()
         share_limits(self._config, self._models, 1)
 
-    def run(
-        self, job: Job, given: Given, raw: bytes | None, sharers: int, worker: int
-    ) -> TrialRecord:
+    def run(self, job: Job, given: Given, raw: bytes | None, sharers: int) -> TrialRecord:
         """Run a trial; `raw` is the snapshot of the bank, `sharers` share the rate limits."""
         share_limits(self._config, self._models, sharers)
         if self._refused:
@@ -190,10 +187,10 @@ class WorkerSetup(distributed.WorkerPlugin):  # type: ignore[misc]
             def remember() -> Recall:
                 if not self.experiment.uses_memory:
                     return NOTHING
-                return self._recalls.recall(job, lambda: (given.bank, bank), given.program)
+                return self._parts.recall(job, lambda: (given.bank, bank), given.program)
 
-            parts = context, self.experiment, job.arm, job.task, job.key, worker
-            trial = Trial(*parts, step=job.step, remember=remember, tokens=given.tokens)
+            parts = context, self.experiment, job, self._number
+            trial = Trial(*parts, remember=remember, tokens=given.tokens)
             record = self._retrier.run(trial)
         assert record is not None
         return record
@@ -217,9 +214,8 @@ class WorkerSetup(distributed.WorkerPlugin):  # type: ignore[misc]
                 bank.close()
 
     def _open(self) -> RunContext:
-        name = self._stack.enter_context(
-            tempfile.TemporaryDirectory(prefix="reasoningbank-", ignore_cleanup_errors=True)
-        )
+        folder = tempfile.TemporaryDirectory(prefix="reasoningbank-", ignore_cleanup_errors=True)
+        name = self._stack.enter_context(folder)
         root = Path(name) / self._key
         with zipfile.ZipFile(io.BytesIO(self._files)) as files:
             files.extractall(root)
@@ -229,16 +225,11 @@ class WorkerSetup(distributed.WorkerPlugin):  # type: ignore[misc]
         golds = GoldStore(Path(name) / "gold", "this run's")
         sandboxed = any(arm.agent == "rlm" for arm in self.experiment.arms)
         spare = min(1, self.experiment.executor.warm_sandboxes) * sandboxed
-        config = _cached_here(self._config)
-        opened = context_at(
-            config, pack, golds, models=self._models, spare_sandboxes=spare, **self._hidden
-        )
+        parts = _cached_here(self._config), pack, golds
+        opened = context_at(*parts, models=self._models, spare_sandboxes=spare, **self._hidden)
         context = self._stack.enter_context(opened)
         if self.experiment.uses_memory:
-            corpus, tasks = self._tasks
-            plan = Plan(pack, corpus, tasks, context.hidden, ())
-            self._parts = MemoryParts(context)
-            self._recalls = Recalls(context, plan, self._parts.builder)
+            self._parts = MemoryParts(context, *self._tasks)
         return context
 
 
@@ -255,11 +246,6 @@ def _version() -> tuple[str, str]:
     return code["version"], code["prompts"]
 
 
-def same(raw: bytes) -> bytes:
-    """Return a bank's snapshot, as the task that hands it over."""
-    return raw
-
-
 def share_limits(config: EndpointConfig, models: Mapping[str, ModelHandle], sharers: int) -> None:
     """Keep this process to its part of what the endpoints and the models' providers allow."""
     for name in models:
@@ -274,11 +260,8 @@ def run_on_worker(
     plugin: str, job: Job, given: Given, raw: bytes | None, sharers: int
 ) -> dict[str, Any]:
     """Run a trial on a worker and return its record as data."""
-    worker = distributed.get_worker()
-    # Workers of a local cluster are numbered; a local model keeps a slot for each.
-    number = worker.name if isinstance(worker.name, int) else zlib.crc32(str(worker.name).encode())
-    data: dict[str, Any] = worker.plugins[plugin].run(job, given, raw, sharers, number).to_json()
-    return data
+    setup: WorkerSetup = distributed.get_worker().plugins[plugin]
+    return setup.run(job, given, raw, sharers).to_json()
 
 
 def packed(pack: Pack) -> bytes:
@@ -289,20 +272,13 @@ def packed(pack: Pack) -> bytes:
     parts = [pack.root / "pack.toml", own, pack.test, pack.schema, pack.hints, *voids]
     if pack.documents is not None:
         parts += [*pack.data, pack.documents.initial]
-    files = {
-        file
-        for part in parts
-        if part is not None
-        for file in (part.rglob("*") if part.is_dir() else [part])
-        if file.is_file()
-    }
-    outside = [file for file in sorted(files) if not file.is_relative_to(pack.root)]
-    if outside:
-        what = f"{outside[0]} lies outside the pack, so workers would not get it"
-        hint = "move it into the pack's folder, or run in threads"
-        raise UsageError(what, where=pack.name, hint=hint, code="file-outside-pack")
+    files = {file for part in filter(None, parts) for file in (part, *part.rglob("*"))}
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
-        for file in sorted(files):
+        for file in sorted(filter(Path.is_file, files)):
+            if not file.is_relative_to(pack.root):
+                what = f"{file} lies outside the pack, so workers would not get it"
+                hint = "move it into the pack's folder, or run in threads"
+                raise UsageError(what, where=pack.name, hint=hint, code="file-outside-pack")
             archive.write(file, file.relative_to(pack.root))
     return buffer.getvalue()

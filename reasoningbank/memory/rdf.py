@@ -19,7 +19,7 @@ from urllib.parse import quote, unquote
 
 import pyoxigraph as ox
 
-from reasoningbank.corpus.examples import RB, RDFS
+from reasoningbank.corpus.shacl import RB, RDFS
 from reasoningbank.corpus.validation import shapes_file
 from reasoningbank.errors import UsageError
 from reasoningbank.memory.item import MemoryItem, Provenance

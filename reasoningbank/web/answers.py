@@ -21,12 +21,12 @@ from reasoningbank.experiment.ask import (
     AskResult,
     EarlierQuestion,
     Solver,
+    StepReader,
     open_solver,
     sentence_of,
 )
-from reasoningbank.experiment.feedback import Feedback, task_of_question, write_feedback
+from reasoningbank.experiment.memory_sources import Feedback, task_of_question, write_feedback
 from reasoningbank.experiment.plan import hidden_tasks
-from reasoningbank.experiment.steps import StepReader
 from reasoningbank.lm import parse_name
 from reasoningbank.memory.experience import Experience
 from reasoningbank.nl2sparql.confidence import confidence_in

@@ -28,8 +28,13 @@ from starlette.staticfiles import StaticFiles
 from reasoningbank.analysis.report import environment, scale
 from reasoningbank.corpus import known_packs
 from reasoningbank.errors import ReasoningBankError, SetupError, UsageError
-from reasoningbank.experiment.feedback import learn_feedback, read_feedback
-from reasoningbank.experiment.memory_sources import bank_file, is_bank, opened
+from reasoningbank.experiment.memory_sources import (
+    bank_file,
+    is_bank,
+    learn_feedback,
+    opened,
+    read_feedback,
+)
 from reasoningbank.lm import CATALOGUE
 from reasoningbank.memory import MemoryBank
 from reasoningbank.version import __version__

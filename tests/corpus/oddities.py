@@ -7,6 +7,10 @@ from typing import NamedTuple
 
 from .conftest import GOOD, HEAD
 
+#: Codes of examples, or whole files, that could not become a task.
+DEFECTS = frozenset(
+    {"unreadable", "syntax-error", "no-query", "empty-query", "no-question", "no-examples"}
+)
 _QUERY = '"""SELECT ?s WHERE { ?s a <http://example.org/Thing> }"""'
 _INNER = "SELECT ?s WHERE { ?s a <http://example.org/Thing> }"
 _TARGET = "<https://example.org/sparql/>"

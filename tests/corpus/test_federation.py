@@ -11,8 +11,13 @@ import pytest
 from work import calls
 
 from reasoningbank.corpus import load_corpus, load_pack
-from reasoningbank.corpus.registry import Registry, identity_of, read_registry
-from reasoningbank.corpus.scopes import QueryScope, query_scopes
+from reasoningbank.corpus.registry import (
+    QueryScope,
+    Registry,
+    identity_of,
+    query_scopes,
+    read_registry,
+)
 from reasoningbank.errors import QueryError
 
 EXAMPLE = '''

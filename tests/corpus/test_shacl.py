@@ -22,11 +22,11 @@ from reasoningbank.corpus import (
     sample_tasks,
     split_tasks,
 )
-from reasoningbank.corpus.examples import property_of
-from reasoningbank.corpus.findings import DEFECTS
+from reasoningbank.corpus.shacl import property_of
 from reasoningbank.errors import UsageError
 
 from .conftest import GOOD, HEAD
+from .oddities import DEFECTS
 
 Folder = Callable[..., Path]
 
@@ -250,9 +250,9 @@ def test_loading_parses_no_query(folder: Folder, monkeypatch: pytest.MonkeyPatch
 def test_terms_of_other_vocabularies_are_no_annotations_of_ours() -> None:
     shacl, ours = "http://www.w3.org/ns/shacl#", "urn:reasoningbank:ontology#"
     for iri in (f"{shacl}order", f"{shacl}group", "https://schema.org/comment"):
-        assert property_of(iri) == (iri, True)
-    assert property_of(f"{ours}order") == (f"{ours}ordered", False)
-    assert property_of("http://schema.org/keywords") == ("https://schema.org/keywords", False)
+        assert property_of(iri) == iri
+    assert property_of(f"{ours}order") == f"{ours}ordered"
+    assert property_of("http://schema.org/keywords") == "https://schema.org/keywords"
 
 
 def make_tasks(groups: int = 40) -> list[Task]:

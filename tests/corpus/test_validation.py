@@ -16,14 +16,13 @@ from rdflib.namespace import SH
 from rdflib.plugins.sparql.parser import parseQuery
 
 from reasoningbank.corpus import Finding, load_corpus, load_pack, open_endpoint, validate
-from reasoningbank.corpus.examples import RB
-from reasoningbank.corpus.findings import DEFECTS, SEVERITIES, severity_of
-from reasoningbank.corpus.validation import shapes_file
+from reasoningbank.corpus.shacl import RB
+from reasoningbank.corpus.validation import SEVERITIES, severity_of, shapes_file
 from reasoningbank.errors import UsageError
 from reasoningbank.sparql import EndpointConfig, SPARQLClient
 
 from .conftest import GOOD, HEAD
-from .oddities import ODDITIES, write_oddities
+from .oddities import DEFECTS, ODDITIES, write_oddities
 
 Folder = Callable[..., Path]
 

@@ -9,7 +9,7 @@ import pytest
 from pyoxigraph import Literal
 
 from reasoningbank.corpus import Task, load_pack, open_endpoint
-from reasoningbank.experiment.practice import PATHS, Teacher
+from reasoningbank.experiment.sampling import PATHS, Teacher
 from reasoningbank.judge import ExecutionJudge, GoldStore
 from reasoningbank.schema import Schema, explainer
 from reasoningbank.sparql import SPARQLClient, TableResult

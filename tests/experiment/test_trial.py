@@ -25,6 +25,7 @@ from reasoningbank.experiment import (
     run_trial,
 )
 from reasoningbank.experiment.context import Recall
+from reasoningbank.experiment.plan import Job
 from reasoningbank.experiment.trial import Trial
 from reasoningbank.judge import ExecutionJudge, GoldStore
 from reasoningbank.lm import open_lm
@@ -112,7 +113,7 @@ def test_matched_attempts_begin_with_the_one_of_an_arm_without_memory(
     )
     asked: list[dict[str, Any]] = []
     world = place.with_replies({"sparql": RIGHT}, asked=asked)
-    record = Trial(world, plan, plan.arms[0], TASK, KEY, tokens=tokens).run()
+    record = Trial(world, plan, Job(plan.arms[0], TASK, KEY), tokens=tokens).run()
     assert [settings["temperature"] for settings in asked] == temperatures
     assert len({settings["seed"] for settings in asked}) == len(asked)
     assert asked[0]["seed"] == KEY.seed
@@ -142,7 +143,7 @@ def test_retries_see_each_example_alone(
     world = place.with_replies({"sparql": "SELECT ?x { ?x a <urn:x> }"}, asked=asked)
     examples = (FewShotExample("Nearest?", "ASK {}"), FewShotExample("Other?", "ASK {}"))
     recall = Recall(examples=examples)
-    record = Trial(world, plan, plan.arms[0], TASK, KEY, remember=lambda: recall).run()
+    record = Trial(world, plan, Job(plan.arms[0], TASK, KEY), remember=lambda: recall).run()
     assert [settings["temperature"] for settings in asked] == [0.0, 0.0, 0.0, 0.9]
     attempts = [json.dumps(one["trajectory"]) for one in record.rollouts]
     attempts.append(json.dumps(record.trajectory.to_json()))
@@ -193,7 +194,7 @@ def test_agents_are_handed_blind_tasks_and_the_oracle_the_gold(
     attempt = Trial.attempt
 
     def spy(self: Trial, task: Task, **more: Any) -> Any:
-        seen[self.arm.agent] = task
+        seen[self.job.arm.agent] = task
         return attempt(self, task, **more)
 
     monkeypatch.setattr(Trial, "attempt", spy)
@@ -274,7 +275,7 @@ def test_only_judging_is_tried_again_where_only_judging_failed(
     place: Place, experiment: Callable[[str], Experiment], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plan = experiment("direct")
-    trial = Trial(place.with_replies({"sparql": RIGHT}), plan, plan.arms[0], TASK, KEY)
+    trial = Trial(place.with_replies({"sparql": RIGHT}), plan, Job(plan.arms[0], TASK, KEY))
     with monkeypatch.context() as patched:
         patched.setattr(ExecutionJudge, "examine", _gone)
         spoiled = trial.run()

@@ -9,7 +9,7 @@ import pytest
 from analysis.report.handmade import record
 
 from reasoningbank.experiment import RunFolder
-from reasoningbank.experiment.feedback import read_feedback
+from reasoningbank.experiment.memory_sources import read_feedback
 from reasoningbank.experiment.state import StateWriter, hold_run
 from reasoningbank.memory import MemoryBank
 

@@ -18,7 +18,7 @@ from reasoningbank.analysis import compare_runs
 from reasoningbank.corpus import Pack
 from reasoningbank.errors import BudgetError
 from reasoningbank.experiment import RunFolder
-from reasoningbank.experiment.feedback import read_feedback
+from reasoningbank.experiment.memory_sources import read_feedback
 from reasoningbank.experiment.state import StateWriter, hold_run
 from reasoningbank.web import PageSettings
 from reasoningbank.web.answers import Answers, Asked

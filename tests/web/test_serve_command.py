@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 import pytest
 
-from reasoningbank.experiment.feedback import Feedback, write_feedback
+from reasoningbank.experiment.memory_sources import Feedback, write_feedback
 from reasoningbank.memory import MemoryBank
 from reasoningbank.memory.experience import Experience
 

@@ -15,8 +15,8 @@ from reasoningbank.corpus import Task
 from reasoningbank.errors import UsageError
 from reasoningbank.experiment import Experiment, RunFolder, TrialKey
 from reasoningbank.experiment.plan import permuted, plan_run
-from reasoningbank.experiment.practice import AGAIN
 from reasoningbank.experiment.records import StepFolder
+from reasoningbank.experiment.sampling import AGAIN
 from reasoningbank.experiment.streams import Snapshots
 from reasoningbank.trajectory import Trajectory, Usage
 
