@@ -26,13 +26,12 @@ from reasoningbank.algebra import (
 from reasoningbank.algebra import operations as all_operations
 from reasoningbank.algebra.builtin.endpoints import ASKING
 from reasoningbank.algebra.evaluation import naming_columns
-from reasoningbank.algebra.jsonld import PREFIXES
 from reasoningbank.algebra.queries import as_query, is_empty
 from reasoningbank.algebra.reference import agent_prompt, program_schema
 from reasoningbank.algebra.runtime import Compose
 from reasoningbank.algebra.source import parse_program, with_prefixes
 from reasoningbank.algebra.stage import Stage, open_stage
-from reasoningbank.algebra.terms import ProgramError
+from reasoningbank.algebra.terms import PREFIXES, ProgramError
 from reasoningbank.algebra.values import kept
 from reasoningbank.corpus import Pack, Task
 from reasoningbank.corpus.prefixes import complete_prefixes

@@ -31,7 +31,7 @@ from rdflib import Graph, Literal, URIRef
 from reasoningbank.algebra import values as convert
 from reasoningbank.algebra.evaluation import Block as BlockOf
 from reasoningbank.algebra.evaluation import Evaluation
-from reasoningbank.algebra.terms import ProgramError, Term, at_path, one_of
+from reasoningbank.algebra.terms import ProgramError, Term, json_path, locating, one_of
 from reasoningbank.algebra.values import Row, Stream, Table, Value, kept
 
 #: What an operation yields. `any` is known at run time only.
@@ -93,6 +93,7 @@ def _list(name: str, expected: str, takes: frozenset[Yield], of: Kind, flat: boo
 
 
 _TEXT = Kind("str", "a string", _TERMS, convert.as_text, ("string", "term"))
+PLAIN = Kind("str", "a string", _TERMS, convert.as_plain, ("string",))
 _GRAPH = Kind("Graph", "a graph (JSON-LD)", _GRAPHS, convert.as_graph, ("graph",), "graph")
 _NAME = Kind("str", "a name", _NONE, convert.as_name, ("string",), "constant")
 #: A string, not a URI: what SPARQL's functions on strings take.
@@ -103,7 +104,7 @@ String = Annotated[
 #: A string; of a term, its text with its language.
 Text = Annotated[Literal, _TEXT]
 #: A plain string.
-PlainText = Annotated[str, Kind("str", "a string", _TERMS, convert.as_plain, ("string",))]
+PlainText = Annotated[str, PLAIN]
 #: A query or an update.
 Query = Annotated[str, Kind("Query", "a SPARQL text", _TERMS, convert.as_plain, ("string",))]
 #: An absolute IRI.
@@ -222,10 +223,8 @@ class Operation(BaseModel, ABC):
         """Build a call from evaluated arguments."""
         fitting: dict[str, Any] = {}
         for name, value in values.items():
-            try:
+            with locating(json_path(path, "args", name)):
                 fitting[name] = kind_of(cls.model_fields[name]).convert(value)
-            except ProgramError as error:
-                raise error.at(at_path(path, "args", name)) from None
         return cls(**fitting)
 
 

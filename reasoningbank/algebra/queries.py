@@ -13,8 +13,7 @@ import pyoxigraph
 from rdflib import BNode, Graph, Literal, URIRef
 from rdflib.namespace import XSD
 
-from reasoningbank.algebra.jsonld import PREFIXES
-from reasoningbank.algebra.terms import ProgramError, Term, one_of, scalar, to_sparql
+from reasoningbank.algebra.terms import PREFIXES, ProgramError, Term, one_of, scalar, to_sparql
 from reasoningbank.algebra.values import Row, Table, Value, is_term, kept
 from reasoningbank.errors import QueryError
 from reasoningbank.sparql import prepare

@@ -9,11 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rdflib import Graph
+from rdflib import BNode, Graph
 
 from reasoningbank.algebra.evaluation import Limits, Method, QueryRequest, Sent
-from reasoningbank.algebra.jsonld import PREFIXES, graph_from_quads
-from reasoningbank.algebra.terms import BlankNodes, from_oxigraph
+from reasoningbank.algebra.terms import PREFIXES, BlankNodes, from_oxigraph, graph_from_quads
 from reasoningbank.algebra.values import Row, Table
 from reasoningbank.algebra.web import (
     ACCEPT,
@@ -298,7 +297,7 @@ class _Rows:
 
     def __iter__(self) -> Iterator[Row]:
         names = self._result.variables
-        blanks = BlankNodes()
+        blanks = BlankNodes(BNode)
         for start in range(0, self._result.n_rows, _BLOCK):
             for cells in self._result.rows(start, start + _BLOCK):
                 yield {

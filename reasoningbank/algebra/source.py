@@ -10,9 +10,14 @@ from typing import Any
 
 from rdflib import BNode, Graph, Literal, URIRef
 
-from reasoningbank.algebra.jsonld import contexts_of, graph_to_jsonld, terms_of
 from reasoningbank.algebra.operation import Kind, kind_of, operations
-from reasoningbank.algebra.terms import ProgramError, json_path
+from reasoningbank.algebra.terms import (
+    ProgramError,
+    contexts_of,
+    graph_to_jsonld,
+    json_path,
+    terms_of,
+)
 from reasoningbank.algebra.values import as_position, describe_value, kept
 from reasoningbank.corpus.prefixes import complete_prefixes
 from reasoningbank.sparql.terms import absolute

@@ -23,7 +23,7 @@ from pyoxigraph import RdfFormat
 from rdflib import Graph
 
 from reasoningbank.algebra.evaluation import Limits
-from reasoningbank.algebra.jsonld import graph_from_quads
+from reasoningbank.algebra.terms import graph_from_quads
 from reasoningbank.errors import BudgetError, EndpointError, ReasoningBankError, UsageError
 from reasoningbank.http import ExchangeError, Reply, Unreachable, retrying, send
 from reasoningbank.sparql.formats import blows_up

@@ -22,7 +22,7 @@ from reasoningbank.algebra.operation import (
     define,
 )
 from reasoningbank.algebra.queries import check_update, source_query
-from reasoningbank.algebra.terms import ProgramError, located_at, scalar
+from reasoningbank.algebra.terms import ProgramError, locating, scalar
 from reasoningbank.algebra.values import Table, Value
 from reasoningbank.sparql import iri
 from reasoningbank.sparql.tokens import is_update
@@ -90,6 +90,7 @@ def put(
     return _write(run, "PUT", url, data, only_new)
 
 
+@locating("args.update")
 def _check_update(given: Mapping[str, Any], visible: Visible | None) -> None:
     text = source_query(given["update"])
     if text is not None and (given["update"] == text or not is_update(text)):
@@ -97,10 +98,7 @@ def _check_update(given: Mapping[str, Any], visible: Visible | None) -> None:
         check_update(text)
 
 
-_checked_update = located_at("args.update", _check_update)
-
-
-@define("PATCH", "table", _DOCUMENTS, check=_checked_update, **_WRITING)
+@define("PATCH", "table", _DOCUMENTS, check=_check_update, **_WRITING)
 def patch(
     run: Evaluation,
     url: Annotated[Url, "The document's address"],
@@ -108,7 +106,7 @@ def patch(
 ) -> Value:
     """Changes the document at a URL by a SPARQL Update; yields the status and the URL."""
     update = run.declared(update)
-    _checked_update({"update": update}, None)
+    _check_update({"update": update}, None)
     return _write(run, "PATCH", url, update)
 
 

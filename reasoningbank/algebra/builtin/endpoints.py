@@ -38,7 +38,7 @@ from reasoningbank.algebra.queries import (
     substitute,
     with_values,
 )
-from reasoningbank.algebra.terms import ProgramError, located, located_at, one_of, scalar
+from reasoningbank.algebra.terms import ProgramError, locating, one_of, scalar
 from reasoningbank.algebra.values import Row, Value
 from reasoningbank.errors import QueryError
 
@@ -89,13 +89,14 @@ def _check_written(text: str, request: QueryRequest) -> None:
 
 
 def _query_check(form: str) -> Callable[[Mapping[str, Any], Visible], None]:
+    @locating("args.query")
     def check(given: Mapping[str, Any], visible: Visible) -> None:
         text = source_query(given["query"])
         if text is not None:
             # What is put together is checked in full by the operations that do it.
             (check_query if given["query"] == text else query_outline)(text, form)
 
-    return located_at("args.query", check)
+    return check
 
 
 def _selected(given: Mapping[str, Any]) -> tuple[str, ...] | None:
@@ -109,10 +110,8 @@ def _asks(form: str, yields: Yield, does: str, columns: Any = None) -> None:
 
     def asked(run: Evaluation, endpoint: Endpoint, query: Asked) -> Value:
         text = run.declared(query)
-        try:
+        with locating("args.query"):
             check_query(text, form)
-        except QueryError as error:
-            raise located(error, "args.query") from None
         if form == "SELECT":
             return run.runtime.select(endpoint, text)
         if form == "ASK":
@@ -177,12 +176,13 @@ def _lacks_var(where: str = "") -> ProgramError:
     return ProgramError(what, where=where, hint="name the variable", code="missing-argument")
 
 
+@locating("args.query")
 def _check_values(given: Mapping[str, Any], visible: Visible) -> None:
     if isinstance(given["query"], str):
         check_query(given["query"])
 
 
-@define("Values", "text", _VALUES, check=located_at("args.query", _check_values))
+@define("Values", "text", _VALUES, check=_check_values)
 def joined_with_values(
     run: Evaluation,
     query: Annotated[Query, "A SPARQL query without VALUES at its end"],
