@@ -26,8 +26,8 @@ from reasoningbank.algebra import (
 from reasoningbank.algebra import operations as all_operations
 from reasoningbank.algebra.builtin.endpoints import ASKING
 from reasoningbank.algebra.evaluation import naming_columns
+from reasoningbank.algebra.operation import agent_prompt, program_schema
 from reasoningbank.algebra.queries import as_query, is_empty
-from reasoningbank.algebra.reference import agent_prompt, program_schema
 from reasoningbank.algebra.runtime import Compose
 from reasoningbank.algebra.source import parse_program, with_prefixes
 from reasoningbank.algebra.stage import Stage, open_stage
@@ -77,20 +77,11 @@ class ShownProgram(BaseModel):
     program: Any
 
 
-def load_shown_programs(path: Path) -> tuple[ShownProgram, ...]:
-    """Read few-shot programs from a JSON file; a missing file holds none."""
-    return read_json(path, tuple[ShownProgram, ...]) or ()
-
-
-def lead_programs() -> tuple[ShownProgram, ...]:
-    """Return the first example of Web Algebra's specification."""
-    return load_shown_programs(Path(__file__).with_name("lead_programs.json"))
-
-
 def shown_programs(pack: Pack | None) -> tuple[ShownProgram, ...]:
-    """Return the few-shot programs of a pack, or else the specification's own."""
-    own = load_shown_programs(pack.root / _FILE) if pack is not None else ()
-    return own or lead_programs()
+    """Return the few-shot programs of a pack, or else the first example of the specification."""
+    files = [Path(__file__).with_name("lead_programs.json")]
+    files = files if pack is None else [pack.root / _FILE, *files]
+    return next(filter(None, (read_json(one, tuple[ShownProgram, ...]) for one in files)))
 
 
 @dataclass(frozen=True)

@@ -106,14 +106,6 @@ class VariableScope:
     columns: tuple[str, ...] | None = None
     rows: tuple[int, ...] = ()
 
-    def inside(self) -> VariableScope:
-        """Open a scope in this one with the same item."""
-        return replace(self, variables=self.variables.new_child())
-
-    def of_item(self, item: Value, columns: tuple[str, ...] | None, at: int) -> VariableScope:
-        """Open a scope for the item of a sequence, given its position."""
-        return VariableScope(self.variables.new_child(), item, columns, (*self.rows, at))
-
 
 @dataclass(frozen=True)
 class Block:

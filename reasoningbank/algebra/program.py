@@ -379,7 +379,8 @@ class _Validation:
                 continue
             where, wanted = json_path(path, "args", name), kind_of(member)
             if wanted.reading == "block" and kind.goes_through:
-                seen = inner.of_items(_columns(args.get(kind.goes_through)))
+                columns = _columns(args.get(kind.goes_through))
+                seen = replace(inner, has_item=True, columns=columns, reads=set())
                 args[name] = self.block(given[name], where, seen)
                 names |= seen.reads
             elif wanted.reading == "block":

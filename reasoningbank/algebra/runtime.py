@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from rdflib import BNode, Graph
 
@@ -38,6 +38,7 @@ from reasoningbank.sparql import (
     TableResult,
 )
 
+_Kind = TypeVar("_Kind", bound=Result)
 Compose = Callable[[QueryRequest], str]
 _BLOCK = 1_000
 _UNLIMITED = 2**31 - 2
@@ -182,21 +183,17 @@ class Runtime:
 
     def select(self, endpoint: str, query: str) -> Table:
         """Return the rows of a SELECT, streamed from disk if there are many."""
-        result = self._query(endpoint, query, "SELECT")
-        assert isinstance(result, TableResult)
+        result = self._query(TableResult, endpoint, query, "SELECT")
         return Table(result.variables, _Rows(result))
 
     def graph(self, endpoint: str, query: str) -> Graph:
         """Return the graph of a CONSTRUCT or DESCRIBE; raises as `select` does."""
-        result = self._query(endpoint, query, "CONSTRUCT", "DESCRIBE")
-        assert isinstance(result, GraphResult)
+        result = self._query(GraphResult, endpoint, query, "CONSTRUCT", "DESCRIBE")
         return graph_from_quads(result.triples())
 
     def ask(self, endpoint: str, query: str) -> bool:
         """Return the result of an ASK; raises as `select` does."""
-        result = self._query(endpoint, query, "ASK")
-        assert isinstance(result, BooleanResult)
-        return result.value
+        return self._query(BooleanResult, endpoint, query, "ASK").value
 
     def compose(self, request: QueryRequest) -> str:
         """Return a query that answers a question."""
@@ -209,7 +206,7 @@ class Runtime:
         """Return a random UUID; a resumed run gets the same ones at the same places."""
         return self._journal.draw(place)
 
-    def _query(self, endpoint: str, query: str, *forms: str) -> Result:
+    def _query(self, kind: type[_Kind], endpoint: str, query: str, *forms: str) -> _Kind:
         # The result is read as a whole, to disk if it is large, before its first row is used. So a
         # loop that writes for hours keeps no endpoint waiting, and an incomplete result writes
         # nothing.
@@ -235,23 +232,21 @@ class Runtime:
         finally:
             self._record(event)
         if result.truncated:
-            kind = "rows" if isinstance(result, TableResult) else "triples"
+            rows = "rows" if isinstance(result, TableResult) else "triples"
             if result.n_rows >= most:
-                what = f"the result has more than the {most:,} {kind} that the run may take"
+                what = f"the result has more than the {most:,} {rows} that the run may take"
                 hint = "add a LIMIT, or allow more rows"
                 raise BudgetError(what, where=address, hint=hint, budget="rows")
-            what = f"the result was cut off after {result.n_rows:,} {kind}"
+            what = f"the result was cut off after {result.n_rows:,} {rows}"
             hint = "ask for less at once, with LIMIT"
             raise EndpointError(what, where=address, hint=hint, code="cut-off")
+        assert isinstance(result, kind)
         return result
 
     def _client(self, endpoint: str) -> SPARQLClient:
         with self._lock:
             if endpoint not in self._clients:
                 limits, credential = self.limits, self._web.credential(endpoint)
-                identity: dict[str, Any] = {}
-                if credential is not None:
-                    identity = {"headers": credential.headers, "tls": tls_context(credential)}
                 config = EndpointConfig(
                     endpoint,
                     endpoint,
@@ -266,7 +261,8 @@ class Runtime:
                     deadline_s=limits.wait_seconds,
                     retries=limits.tries - 1,
                     max_connections=16,
-                    **identity,
+                    headers=credential.headers if credential else {},
+                    tls=tls_context(credential) if credential else None,
                 )
                 self._clients[endpoint] = SPARQLClient(config)
             return self._clients[endpoint]

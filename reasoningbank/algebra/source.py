@@ -18,7 +18,7 @@ from reasoningbank.algebra.terms import (
     json_path,
     terms_of,
 )
-from reasoningbank.algebra.values import as_position, describe_value, kept
+from reasoningbank.algebra.values import as_position, describe_value, flattened, kept
 from reasoningbank.corpus.prefixes import complete_prefixes
 from reasoningbank.sparql.terms import absolute
 from reasoningbank.sparql.tokens import Edit, apply_edits, tokenize
@@ -27,34 +27,31 @@ from reasoningbank.sparql.tokens import Edit, apply_edits, tokenize
 def parse_program(text: str) -> Any:
     """Parse the JSON of a program."""
 
-    def bad(
-        what: str, where: str = "$", hint: str = "", code: str = "bad-json", **fields: str
-    ) -> ProgramError:
-        return ProgramError(what, where=where, hint=hint, code=code, **fields)
-
     def object_of(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        made: dict[str, Any] = {}
-        for name, value in pairs:
-            if name in made:
+        made = dict(pairs)
+        for name in made if len(made) < len(pairs) else ():
+            if sum(name == other for other, _ in pairs) > 1:
                 hint, what = "keep one of them, or make it a list", f"the key {name!r} occurs twice"
-                raise bad(f"{what} in an object", hint=hint, code="duplicate-key", key=name)
-            made[name] = value
+                more = {"hint": hint, "code": "duplicate-key", "key": name}
+                raise ProgramError(f"{what} in an object", where="$", **more)
         return made
 
     def constant(name: str) -> Any:
-        raise bad(f"{name} is not JSON", hint="write a number or a string")
+        hint = "write a number or a string"
+        raise ProgramError(f"{name} is not JSON", where="$", hint=hint, code="bad-json")
 
     plain = text.removeprefix("\ufeff")
     try:
         return json.loads(plain, object_pairs_hook=object_of, parse_constant=constant)
     except json.JSONDecodeError as error:
-        where = f"line {error.lineno}, column {error.colno}"
+        what, where = f"not valid JSON: {error.msg}", f"line {error.lineno}, column {error.colno}"
         hint = "send JSON only, without comments or a code fence"
-        raise bad(f"not valid JSON: {error.msg}", where, hint) from None
+        raise ProgramError(what, where=where, hint=hint, code="bad-json") from None
     except ValueError as error:  # a number of thousands of digits
-        raise bad(f"not valid JSON: {error}") from None
+        raise ProgramError(f"not valid JSON: {error}", where="$", code="bad-json") from None
     except RecursionError:
-        raise bad("the program is nested too deeply", code="too-deep") from None
+        what = "the program is nested too deeply"
+        raise ProgramError(what, where="$", code="too-deep") from None
 
 
 def with_prefixes(data: Any, known: Mapping[str, str]) -> Any:
@@ -183,8 +180,8 @@ class _Filling:
             what = f"the context declares {key!r} as JSON, and {describe_value(value)} is not JSON"
             hint = "define the term without @json"
             raise ProgramError(what, where=path, hint=hint, code="wrong-type")
-        for uri in _uris(value):
-            scheme, _, rest = str(uri).partition(":")
+        for uri in flattened([value]):
+            scheme, _, rest = str(uri).partition(":") if isinstance(uri, URIRef) else ("", "", "")
             if scheme in self.defined and not rest.startswith("//"):
                 what = f"the context would read {uri} with its prefix {scheme + ':'!r}"
                 hint = "give the prefix another name"
@@ -207,14 +204,6 @@ class _Filling:
                 continue
             made[name] = part
         return made
-
-
-def _uris(value: Any) -> Iterator[URIRef]:
-    if isinstance(value, URIRef):
-        yield value
-    elif isinstance(value, list):
-        for one in value:
-            yield from _uris(one)
 
 
 def _json(value: Any, path: str, nodes: bool) -> Any:

@@ -321,15 +321,16 @@ def as_list(convert: Callable[[Any], Any], expected: str, flat: bool, value: Any
     if not isinstance(value, Stream | Sequence) or isinstance(value, str):
         raise _mismatch(expected, value)
     members = value.items if isinstance(value, Stream) else value
-    return [convert(member) for member in (_flat(members) if flat else members)]
+    return [convert(member) for member in (flattened(members) if flat else members)]
 
 
-def _flat(values: Iterable[Value]) -> Iterator[Value]:
+def flattened(values: Iterable[Value]) -> Iterator[Value]:
+    """Yield values and the members of lists in them, at any depth."""
     for value in values:
         if isinstance(value, Stream):
-            yield from _flat(value.items)
+            yield from flattened(value.items)
         elif isinstance(value, Sequence) and not isinstance(value, str):
-            yield from _flat(value)
+            yield from flattened(value)
         else:
             yield value
 

@@ -26,7 +26,7 @@ from reasoningbank.agents.algebra import (
     composer,
     shown_programs,
 )
-from reasoningbank.algebra.reference import summary
+from reasoningbank.algebra.operation import summary
 from reasoningbank.algebra.stage import Stage, open_stage
 from reasoningbank.algebra.terms import scalar
 from reasoningbank.cli.options import (

@@ -1,11 +1,13 @@
-"""`reasoningbank ldp` and `reasoningbank mcp`: serve documents, or a pack's tools."""
+"""`reasoningbank ldp`, `mcp` and `serve`: serve documents, a pack's tools, or the web page."""
 
 from __future__ import annotations
 
 import logging
 import os
+import secrets
 import signal
 import sys
+import webbrowser
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
@@ -15,6 +17,7 @@ from typer import Option, Typer
 from reasoningbank.cli.options import (
     AllowWrite,
     Credentials,
+    Lm,
     PackName,
     Port,
     PublicAddress,
@@ -168,3 +171,69 @@ def on_signals(act: Callable[[int, object], None]) -> None:
     """Set what an interrupt or a termination does."""
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, act)
+
+
+def serve_web(
+    pack: PackName = "uniprot",
+    url: Url = None,
+    agent: Annotated[str, Option(help="rlm, react, direct, rag, graph or algebra.")] = "rag",
+    lm: Lm = "local",
+    runs: Annotated[
+        list[Path] | None, Option(help="A folder of runs (runs); may be repeated.")
+    ] = None,
+    bank: Annotated[
+        list[Path] | None, Option(help="A memory bank to read; may be repeated.")
+    ] = None,
+    feedback: Annotated[Path, Option(help="Where verdicts on answers are kept.")] = Path(
+        "feedback"
+    ),
+    host: Annotated[
+        str, Option(help="Address to listen on; any but loopback asks for a token.")
+    ] = "127.0.0.1",
+    port: Annotated[int, Option(min=0, max=65535, help="Port; 0 for a free one.")] = 8765,
+    token: Annotated[
+        str, Option(help="What readers must know (REASONINGBANK_TOKEN, or a random one).")
+    ] = "",
+    open_it: Annotated[bool, Option("--open", help="Open the page in a browser.")] = False,
+) -> None:
+    """Serve one local page: ask questions, watch runs, read memory.
+
+    Other chat clients may ask at /v1/chat/completions, as they ask OpenAI.
+
+    Example: reasoningbank serve --pack uniprot --open
+    """
+    for package in ("starlette", "sse_starlette", "uvicorn"):
+        need_package(package, "serve")
+    # The server and the agents are slow to load, and no other command needs all of them.
+    from reasoningbank.agents import make_agent
+    from reasoningbank.experiment.memory_sources import existing
+    from reasoningbank.web import PageSettings, serve_page
+    from reasoningbank.web.answers import Asked
+    from reasoningbank.web.guard import is_loopback
+
+    load_pack(pack)
+    check_model(lm)
+    if make_agent(agent).sees_gold:
+        what = f"{agent} answers only tasks that have a gold query"
+        raise UsageError(what, where="--agent", hint="choose rag, rlm or react", code="needs-gold")
+    if url and not url.startswith(("http://", "https://")):
+        raise UsageError("not an address", where="--url", hint="give one of http or https")
+    default = Asked(pack=pack, url=url or "", agent=agent, lm=lm)
+    for path in bank or ():
+        existing(path)
+    token = token or os.environ.get("REASONINGBANK_TOKEN", "")
+    if not token and not is_loopback(host):
+        token = secrets.token_urlsafe(18)
+    settings = PageSettings(
+        default, tuple(runs or (Path("runs"),)), tuple(bank or ()), feedback, token
+    )
+
+    def ready(address: str) -> None:
+        say(address)
+        notice("serving; press Ctrl-C to stop")
+        if open_it and not webbrowser.open(address):
+            notice("no browser found; open the address yourself")
+
+    # The HTTP server handles signals itself and then raises them once more.
+    on_signals(lambda *_: None)
+    serve_page(settings, host, port, ready)

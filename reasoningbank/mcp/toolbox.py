@@ -299,12 +299,12 @@ def read_page(shared: Shared, uri: str) -> tuple[str, str]:
 
 def _operations(_: str) -> str:
     # Slow to load.
-    from reasoningbank.algebra.reference import reference
+    from reasoningbank.algebra.operation import reference
 
     return reference()
 
 
 def _schema(_: str) -> str:
-    from reasoningbank.algebra.reference import program_schema
+    from reasoningbank.algebra.operation import program_schema
 
     return json.dumps(program_schema(), ensure_ascii=False, indent=1)

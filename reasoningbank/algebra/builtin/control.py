@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Annotated, Any
 
 from rdflib import XSD
 
-from reasoningbank.algebra.evaluation import Evaluation, in_order
+from reasoningbank.algebra.evaluation import Evaluation, VariableScope, in_order
 from reasoningbank.algebra.operation import (
     Anything,
     Block,
@@ -146,8 +147,9 @@ def for_each(
     """
 
     def result(placed: tuple[int, Value]) -> Value:
-        at, item = placed
-        return run.block(operation, run.scope.of_item(item, select.columns, at))
+        (at, item), outer = placed, run.scope
+        inner = VariableScope(outer.variables.new_child(), item, select.columns, (*outer.rows, at))
+        return run.block(operation, inner)
 
     return Stream(in_order(result, enumerate(run.counted(select.items)), concurrency))
 
@@ -160,7 +162,7 @@ def execute(
 
     It sees the current row and all variables; variables set inside stay inside.
     """
-    return run.block(operation, run.scope.inside())
+    return run.block(operation, replace(run.scope, variables=run.scope.variables.new_child()))
 
 
 @define("Bindings", "list", _ROWS)
