@@ -13,16 +13,10 @@ from typing import Any
 import dspy
 from pydantic import BaseModel, ConfigDict
 
+from reasoningbank import algebra, errors
 from reasoningbank.agents.calling import ask_once, asking, prefix_names
 from reasoningbank.agents.direct import written_query
 from reasoningbank.agents.protocol import Attempt, Episode, conclude, read_json
-from reasoningbank.algebra import (
-    Program,
-    QueryRequest,
-    mistakes,
-    read_program,
-    run_program,
-)
 from reasoningbank.algebra import operations as all_operations
 from reasoningbank.algebra.builtin.endpoints import ASKING
 from reasoningbank.algebra.evaluation import naming_columns
@@ -35,13 +29,6 @@ from reasoningbank.algebra.terms import PREFIXES, ProgramError
 from reasoningbank.algebra.values import kept
 from reasoningbank.corpus import Pack, Task
 from reasoningbank.corpus.prefixes import complete_prefixes
-from reasoningbank.errors import (
-    BudgetError,
-    ModelError,
-    QueryError,
-    ReasoningBankError,
-    UsageError,
-)
 from reasoningbank.findings import Finding
 from reasoningbank.lm import PlainAdapter, stuck_temperature
 from reasoningbank.lm.reply import json_in
@@ -152,7 +139,7 @@ class Writing:
             data = with_prefixes(parse_program(source), self._episode.endpoint.prefixes)
         except ProgramError as error:
             return ProgramDraft(reply, None, (error.finding,))
-        wrong = mistakes(data, prefixes=self._episode.endpoint.prefixes)
+        wrong = algebra.mistakes(data, prefixes=self._episode.endpoint.prefixes)
         return ProgramDraft(source, data, tuple(one.finding for one in wrong))
 
 
@@ -202,14 +189,14 @@ class AlgebraAgent:
         self, constrained: bool = True, max_repairs: int = 2, operations: str = ""
     ) -> None:
         if max_repairs < 0:
-            raise UsageError("max_repairs must be at least 0", where="agent algebra")
+            raise errors.UsageError("max_repairs must be at least 0", where="agent algebra")
         self._constrained = constrained
         self._max_repairs = max_repairs
         self._names = tuple(filter(None, (name.strip() for name in operations.split(","))))
         for name in self._names:
             if name not in all_operations():
                 what, hint = f"there is no operation {name!r}", "see `reasoningbank algebra ops`"
-                raise UsageError(what, where="agent algebra", hint=hint)
+                raise errors.UsageError(what, where="agent algebra", hint=hint)
 
     def solve(self, task: Task, episode: Episode) -> Attempt:
         """Answer with the first program that runs and returns something, or the last that ran."""
@@ -238,7 +225,7 @@ class AlgebraAgent:
                         return conclude(episode, best, "submitted")
                     if left:
                         draft = writing.repaired(draft, problems)
-        except BudgetError as error:
+        except errors.BudgetError as error:
             return conclude(episode, best, "exhausted", [error])
         return conclude(episode, best, "fallback", problems)
 
@@ -247,13 +234,13 @@ def composer(episode: Episode) -> Compose:
     """Return a function that turns the question of a SPARQLString into a query."""
 
     @functools.cache
-    def compose(request: QueryRequest) -> str:
+    def compose(request: algebra.QueryRequest) -> str:
         episode.meter.check()
         question = naming_columns(request)
         query = written_query(episode, question, request.form, request.rejected)
         if query is None:
             hint = "write it yourself"
-            raise QueryError("the model wrote no query", where=request.question, hint=hint)
+            raise errors.QueryError("the model wrote no query", where=request.question, hint=hint)
         return complete_prefixes(query, episode.endpoint.prefixes).text
 
     return compose
@@ -261,16 +248,16 @@ def composer(episode: Episode) -> Compose:
 
 def _run(episode: Episode, stage: Stage, data: Any) -> tuple[str | None, tuple[Finding, ...]]:
     """Plan a program and run it; return its answer, and what went wrong."""
-    program = read_program(data, prefixes=stage.endpoint.prefixes)
+    program = algebra.read_program(data, prefixes=stage.endpoint.prefixes)
     composed = composer(episode)
-    ended: list[BudgetError | ModelError] = []
+    ended: list[errors.BudgetError | errors.ModelError] = []
 
-    def compose(request: QueryRequest) -> str:
+    def compose(request: algebra.QueryRequest) -> str:
         """Compose a query, and keep the error that ends the attempt."""
         if not ended:
             try:
                 return composed(request)
-            except (BudgetError, ModelError) as error:
+            except (errors.BudgetError, errors.ModelError) as error:
                 ended.append(error)
         raise ended[0]
 
@@ -284,7 +271,7 @@ def _run(episode: Episode, stage: Stage, data: Any) -> tuple[str | None, tuple[F
     with stage.scene(compose=compose, record=record) as scene:
         try:
             # Reading a result is what runs a ForEach.
-            result = kept(run_program(program, scene.runtime))
+            result = kept(algebra.run_program(program, scene.runtime))
             if not program.writes:
                 several = not program.block.single
                 answer = _only_query(data, stage.endpoint) or as_query(result, several=several)
@@ -292,7 +279,7 @@ def _run(episode: Episode, stage: Stage, data: Any) -> tuple[str | None, tuple[F
                     what = "the program ran, and its result is empty"
                     hint = "check the names, and the directions of the properties"
                     problem = Finding("empty", what, hint=hint)
-        except ReasoningBankError as error:
+        except errors.ReasoningBankError as error:
             if ended:
                 raise ended[0] from None
             problem = error.finding
@@ -306,13 +293,13 @@ def _run(episode: Episode, stage: Stage, data: Any) -> tuple[str | None, tuple[F
     return answer or None, problems
 
 
-def _plan(episode: Episode, stage: Stage, program: Program, compose: Compose) -> None:
+def _plan(episode: Episode, stage: Stage, program: algebra.Program, compose: Compose) -> None:
     """Record what a program would write; a dry run may lack results of its own writes."""
     with stage.scene(compose=compose, dry_run=True) as scene:
         error = ""
         try:
-            kept(run_program(program, scene.runtime))
-        except ReasoningBankError as failure:
+            kept(algebra.run_program(program, scene.runtime))
+        except errors.ReasoningBankError as failure:
             error = str(failure)
         writes = [asdict(one) | {"body": one.body[:_BODY]} for one in scene.runtime.planned]
     _record(episode, "plan", writes=writes, error=error)

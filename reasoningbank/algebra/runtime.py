@@ -11,34 +11,16 @@ from typing import Any, TypeVar
 
 from rdflib import BNode, Graph
 
+from reasoningbank import sparql
+from reasoningbank.algebra import web
 from reasoningbank.algebra.evaluation import Limits, Method, QueryRequest, Sent
 from reasoningbank.algebra.terms import PREFIXES, BlankNodes, from_oxigraph, graph_from_quads
 from reasoningbank.algebra.values import Row, Table
-from reasoningbank.algebra.web import (
-    ACCEPT,
-    Credential,
-    Record,
-    Web,
-    checked,
-    graph_of,
-    moved,
-    summary,
-    tls_context,
-    within,
-)
 from reasoningbank.algebra.writes import Journal, Unanswered, Write, Writer, body_of
 from reasoningbank.errors import BudgetError, EndpointError, QueryError, UsageError
 from reasoningbank.http import Unreachable
-from reasoningbank.sparql import (
-    BooleanResult,
-    EndpointConfig,
-    GraphResult,
-    Result,
-    SPARQLClient,
-    TableResult,
-)
 
-_Kind = TypeVar("_Kind", bound=Result)
+_Kind = TypeVar("_Kind", bound=sparql.Result)
 Compose = Callable[[QueryRequest], str]
 _BLOCK = 1_000
 _UNLIMITED = 2**31 - 2
@@ -88,9 +70,9 @@ class Runtime:
         allow_read: Sequence[str] | None = None,
         limits: Limits | None = None,
         addresses: Mapping[str, str] | None = None,
-        credentials: Sequence[Credential] = (),
+        credentials: Sequence[web.Credential] = (),
         compose: Compose | None = None,
-        record: Record | None = None,
+        record: web.Record | None = None,
         dry_run: bool = False,
         journal: Path | None = None,
         resume: bool = False,
@@ -103,16 +85,16 @@ class Runtime:
             raise UsageError(what, hint="omit one of the two", code="exclusive-options")
         self.limits = limits or Limits()
         self.dry_run = dry_run
-        self._allow_write = tuple(checked(base) for base in allow_write)
-        self._allow_read = None if allow_read is None else tuple(map(checked, allow_read))
+        self._allow_write = tuple(web.checked(base) for base in allow_write)
+        self._allow_read = None if allow_read is None else tuple(map(web.checked, allow_read))
         self._compose = compose
         self._planned: list[Planned] = []
         self._lock = threading.Lock()
         given = (addresses or {}).items()
-        self._addresses = {checked(public): checked(real) for public, real in given}
+        self._addresses = {web.checked(public): web.checked(real) for public, real in given}
         self._record = record or (lambda _: None)
-        self._clients: dict[str, SPARQLClient] = {}
-        self._web = Web(
+        self._clients: dict[str, sparql.SPARQLClient] = {}
+        self._web = web.Web(
             self.limits, self._addresses, tuple(credentials), record=self._record, pause=pause
         )
         self._journal = Journal(None if dry_run else journal, program=program, resume=resume)
@@ -150,7 +132,7 @@ class Runtime:
     def get(self, url: str) -> Graph:
         """Return the graph of a document."""
         address = self._readable(url)
-        headers = {"Accept": ACCEPT}
+        headers = {"Accept": web.ACCEPT}
         try:
             reply = self._web.ask("GET", address, headers=headers, may_follow=self._check_read)
         except Unreachable as error:
@@ -159,8 +141,10 @@ class Runtime:
         status = reply.status
         if not 200 <= status < 300:
             hint = _STATUS_HINTS.get(status, "try again later")
-            raise EndpointError(summary(reply), where=url, hint=hint, code="http", status=status)
-        return graph_of(reply, self.limits.rows)
+            raise EndpointError(
+                web.summary(reply), where=url, hint=hint, code="http", status=status
+            )
+        return web.graph_of(reply, self.limits.rows)
 
     def send(self, method: Method, url: str, body: Graph | str, *, only_new: bool = False) -> Sent:
         """Write a document: PUT creates or replaces it, POST adds to it, PATCH changes it.
@@ -171,10 +155,10 @@ class Runtime:
             body: A graph; for PATCH the text of a SPARQL Update.
             only_new: Whether PUT fails if the document exists (``If-None-Match: *``).
         """
-        address = checked(url, exactly=True)
+        address = web.checked(url, exactly=True)
         if self.dry_run:
             text = body_of(method, body, url).decode()
-            allowed = within(self._allow_write, address) is not None
+            allowed = web.within(self._allow_write, address) is not None
             with self._lock:
                 self._planned.append(Planned(method, url, text, allowed))
             return Sent(0, url)
@@ -183,17 +167,17 @@ class Runtime:
 
     def select(self, endpoint: str, query: str) -> Table:
         """Return the rows of a SELECT, streamed from disk if there are many."""
-        result = self._query(TableResult, endpoint, query, "SELECT")
+        result = self._query(sparql.TableResult, endpoint, query, "SELECT")
         return Table(result.variables, _Rows(result))
 
     def graph(self, endpoint: str, query: str) -> Graph:
         """Return the graph of a CONSTRUCT or DESCRIBE; raises as `select` does."""
-        result = self._query(GraphResult, endpoint, query, "CONSTRUCT", "DESCRIBE")
+        result = self._query(sparql.GraphResult, endpoint, query, "CONSTRUCT", "DESCRIBE")
         return graph_from_quads(result.triples())
 
     def ask(self, endpoint: str, query: str) -> bool:
         """Return the result of an ASK; raises as `select` does."""
-        return self._query(BooleanResult, endpoint, query, "ASK").value
+        return self._query(sparql.BooleanResult, endpoint, query, "ASK").value
 
     def compose(self, request: QueryRequest) -> str:
         """Return a query that answers a question."""
@@ -232,7 +216,7 @@ class Runtime:
         finally:
             self._record(event)
         if result.truncated:
-            rows = "rows" if isinstance(result, TableResult) else "triples"
+            rows = "rows" if isinstance(result, sparql.TableResult) else "triples"
             if result.n_rows >= most:
                 what = f"the result has more than the {most:,} {rows} that the run may take"
                 hint = "add a LIMIT, or allow more rows"
@@ -243,16 +227,16 @@ class Runtime:
         assert isinstance(result, kind)
         return result
 
-    def _client(self, endpoint: str) -> SPARQLClient:
+    def _client(self, endpoint: str) -> sparql.SPARQLClient:
         with self._lock:
             if endpoint not in self._clients:
                 limits, credential = self.limits, self._web.credential(endpoint)
-                config = EndpointConfig(
+                config = sparql.EndpointConfig(
                     endpoint,
                     endpoint,
                     # Public endpoints know them too, so queries often do not declare them.
                     prefixes=PREFIXES,
-                    query_url=moved(self._addresses, endpoint),
+                    query_url=web.moved(self._addresses, endpoint),
                     aliases=self._addresses,
                     services=self._allow_read,
                     max_rows=limits.rows or _UNLIMITED,
@@ -262,23 +246,23 @@ class Runtime:
                     retries=limits.tries - 1,
                     max_connections=16,
                     headers=credential.headers if credential else {},
-                    tls=tls_context(credential) if credential else None,
+                    tls=web.tls_context(credential) if credential else None,
                 )
-                self._clients[endpoint] = SPARQLClient(config)
+                self._clients[endpoint] = sparql.SPARQLClient(config)
             return self._clients[endpoint]
 
     def _readable(self, url: str) -> str:
-        address = checked(url)
+        address = web.checked(url)
         self._check_read(address)
         return address
 
     def _check_read(self, address: str) -> None:
-        if self._allow_read is not None and within(self._allow_read, address) is None:
+        if self._allow_read is not None and web.within(self._allow_read, address) is None:
             hint = f"allowed: {', '.join(self._allow_read) or 'none'}"
             raise UsageError("may not be read", where=address, hint=hint, code="read-not-allowed")
 
     def _check_write(self, address: str) -> None:
-        if within(self._allow_write, address) is None:
+        if web.within(self._allow_write, address) is None:
             known = ", ".join(self._allow_write)
             hint = f"allowed: {known}" if known else "allow its base with --allow-write"
             what, code = "may not be written", "write-not-allowed"
@@ -288,7 +272,7 @@ class Runtime:
 class _Rows:
     """The rows of a result, decoded block by block each time they are iterated."""
 
-    def __init__(self, result: TableResult) -> None:
+    def __init__(self, result: sparql.TableResult) -> None:
         self._result = result
 
     def __iter__(self) -> Iterator[Row]:

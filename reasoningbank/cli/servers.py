@@ -14,16 +14,7 @@ from typing import Annotated
 
 from typer import Option, Typer
 
-from reasoningbank.cli.options import (
-    AllowWrite,
-    Credentials,
-    Lm,
-    PackName,
-    Port,
-    PublicAddress,
-    Url,
-    addresses_of,
-)
+from reasoningbank.cli import options
 from reasoningbank.cli.output import notice, say, serve_until, stop_event
 from reasoningbank.corpus import load_pack
 from reasoningbank.errors import UsageError, need_package
@@ -44,7 +35,7 @@ def serve(
         str | None,
         Option(help="Base of the documents' addresses; default the server's own address."),
     ] = None,
-    port: Port = None,
+    port: options.Port = None,
     folder: Annotated[Path | None, Option(help="Keep them as Turtle files here.")] = None,
     store: Annotated[Path | None, Option(help="Keep them in an Oxigraph store here.")] = None,
 ) -> None:
@@ -63,22 +54,22 @@ def serve(
 
 
 def mcp(
-    pack: PackName = "uniprot",
-    url: Url = None,
+    pack: options.PackName = "uniprot",
+    url: options.Url = None,
     http: Annotated[
         str | None,
         Option(metavar="HOST:PORT", help="Serve over HTTP, not standard input and output."),
     ] = None,
     bank: Annotated[Path | None, Option(help="A memory bank (.sqlite) to search.")] = None,
-    allow_write: AllowWrite = None,
+    allow_write: options.AllowWrite = None,
     allow_read: Annotated[
         list[str] | None,
         Option(
             metavar="BASE", help="What programs may read besides the endpoint; may be repeated."
         ),
     ] = None,
-    address: PublicAddress = None,
-    credentials: Credentials = None,
+    address: options.PublicAddress = None,
+    credentials: options.Credentials = None,
     lm: Annotated[
         str | None,
         Option(help="A model that answers questions: local, or a LiteLLM name (costs)."),
@@ -136,7 +127,7 @@ def mcp(
         bank=bank,
         allow_write=tuple(checked(base) for base in allow_write or ()),
         allow_read=tuple(checked(base) for base in allow_read or ()),
-        addresses=addresses_of(address),
+        addresses=options.addresses_of(address),
         credentials=credentials,
         limits=ProgramLimits(requests, rows, seconds),
         lm=lm,
@@ -174,10 +165,10 @@ def on_signals(act: Callable[[int, object], None]) -> None:
 
 
 def serve_web(
-    pack: PackName = "uniprot",
-    url: Url = None,
+    pack: options.PackName = "uniprot",
+    url: options.Url = None,
     agent: Annotated[str, Option(help="rlm, react, direct, rag, graph or algebra.")] = "rag",
-    lm: Lm = "local",
+    lm: options.Lm = "local",
     runs: Annotated[
         list[Path] | None, Option(help="A folder of runs (runs); may be repeated.")
     ] = None,

@@ -14,15 +14,8 @@ from rich.progress import Progress as Bar
 from typer import Argument, Exit, Option, Typer
 
 from reasoningbank.agents.sandbox.interpreter import Sandbox, deno_executable, pyodide_cached
+from reasoningbank.cli import output
 from reasoningbank.cli.options import AsJson
-from reasoningbank.cli.output import (
-    notice,
-    print_rows,
-    progress_console,
-    say,
-    serve_until,
-    stop_event,
-)
 from reasoningbank.corpus import known_packs, load_pack, open_endpoint
 from reasoningbank.corpus.new_pack import new_pack
 from reasoningbank.errors import ReasoningBankError, RecordError, UsageError, need_package
@@ -64,7 +57,7 @@ def doctor(
             ok, found, hint = False, error.what, error.hint
         checks.append({"part": part, "ok": ok, "found": found, "hint": hint})
     rows = [(c["part"], "ok" if c["ok"] else "MISSING", c["found"], c["hint"]) for c in checks]
-    print_rows(("part", "state", "found", "what to do"), rows, as_json, checks)
+    output.print_rows(("part", "state", "found", "what to do"), rows, as_json, checks)
     if not all(check["ok"] for check in checks):
         raise Exit(1)
 
@@ -79,23 +72,25 @@ def pull(
     """
     name_of_step = TextColumn("{task.description}", markup=False)
     columns = (name_of_step, BarColumn(), DownloadColumn(), TimeRemainingColumn())
-    with Bar(*columns, console=progress_console, disable=not progress_console.is_terminal) as bar:
+    with Bar(
+        *columns, console=output.progress_console, disable=not output.progress_console.is_terminal
+    ) as bar:
         row = bar.add_task("looking", total=None)
         step = ""
 
         def follow(now: PullProgress) -> None:
             nonlocal step
             if now.note:
-                notice(now.note)
+                output.notice(now.note)
                 return
             if now.step != step:
                 step = now.step
-                if not progress_console.is_terminal:
-                    notice(f"{step} …")
+                if not output.progress_console.is_terminal:
+                    output.notice(f"{step} …")
             bar.update(row, description=now.step, completed=now.done, total=now.total or None)
 
         path = pull_weights(name, progress=follow)
-    say(str(path))
+    output.say(str(path))
 
 
 @app.command("list")
@@ -110,7 +105,7 @@ def list_models(as_json: AsJson = False) -> None:
         for stored in list_weights()
         for one in (stored.weights,)
     ]
-    print_rows(headers, rows, as_json)
+    output.print_rows(headers, rows, as_json)
 
 
 @app.command()
@@ -125,12 +120,12 @@ def serve(
     """
     if not parse_name(name).is_local:
         raise UsageError("not a local model", where=name, hint="serve local or local:/path.gguf")
-    stop = stop_event()
+    stop = output.stop_event()
     with open_lm(name, own=True) as model:
-        say(model.api_base)
+        output.say(model.api_base)
         if elsewhere := os.environ.get(SERVER_VARIABLE):
-            notice(f"{SERVER_VARIABLE} names another server: {elsewhere}")
-        serve_until(stop)
+            output.notice(f"{SERVER_VARIABLE} names another server: {elsewhere}")
+        output.serve_until(stop)
 
 
 def _python() -> Look:
@@ -222,8 +217,8 @@ def init(
             path.write_text(text, encoding="utf-8")
         except OSError as error:
             raise RecordError(f"cannot be written ({error.strerror})", where=str(path)) from error
-        say(str(path))
-    notice(f"next: rewrite the examples; reasoningbank tasks validate {name} --run")
+        output.say(str(path))
+    output.notice(f"next: rewrite the examples; reasoningbank tasks validate {name} --run")
 
 
 def packs(as_json: AsJson = False) -> None:
@@ -240,4 +235,4 @@ def packs(as_json: AsJson = False) -> None:
         languages = " ".join(pack.languages)
         licence, folder = pack.licence.partition(" ")[0], str(pack.root)
         rows.append((name, " ".join(sets), pack.endpoint, data, languages, licence, folder))
-    print_rows(headers, rows, as_json)
+    output.print_rows(headers, rows, as_json)

@@ -9,23 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from reasoningbank.analysis.tables import (
-    STATUSES,
-    arm_table,
-    bank_table,
-    comparison_table,
-    compiled_table,
-    counts,
-    failure_table,
-    judge_table,
-    learning_table,
-    level_table,
-    sampled_table,
-    stream_judge_table,
-    stream_level_table,
-    stream_table,
-    use_table,
-)
+from reasoningbank.analysis import tables
 from reasoningbank.cli import output
 
 if TYPE_CHECKING:
@@ -37,7 +21,7 @@ if TYPE_CHECKING:
 _MOST_LEAKS = 20
 _NARROW = ("arm", "n", "tasks", "score", "95% CI", "row F1", "ran", "s median", "tokens median")
 _ENDS = ("s p95", "tokens p95", "cached calls", "dollars", "passes")
-_WIDE = ("arm", "n", "score", "95% CI", "row F1", "ran", *STATUSES, "s median", "s p95",
+_WIDE = ("arm", "n", "score", "95% CI", "row F1", "ran", *tables.STATUSES, "s median", "s p95",
          "tokens median", "tokens p95", "tasks", "seeds", "interval by", "lm calls",
          "cached calls", "dollars", "retried", "passes")  # fmt: skip
 
@@ -46,28 +30,36 @@ def print_summary(summary: RunSummary, title: str) -> None:
     """Print leaks, the arms, the pre-registered comparison, the others, and what memory did."""
     _print(_leak_lines(summary))
     if output.console.is_terminal:
-        output.show(arm_table(summary, _NARROW, title))
-        seen = [name for name in STATUSES if any(arm.statuses.get(name) for arm in summary.arms)]
-        output.show(arm_table(summary, ("arm", *seen, *_ENDS), "how trials ended, and their cost"))
+        output.show(tables.arm_table(summary, _NARROW, title))
+        seen = [
+            name for name in tables.STATUSES if any(arm.statuses.get(name) for arm in summary.arms)
+        ]
+        output.show(
+            tables.arm_table(summary, ("arm", *seen, *_ENDS), "how trials ended, and their cost")
+        )
     else:
-        wide = arm_table(summary, _WIDE)
+        wide = tables.arm_table(summary, _WIDE)
         output.print_table(wide.headers, wide.rows)
-    output.show(level_table(summary))
-    output.show(failure_table(summary))
-    output.show(judge_table(summary.arms))
-    output.show(sampled_table(summary.arms))
+    output.show(tables.level_table(summary))
+    output.show(tables.failure_table(summary))
+    output.show(tables.judge_table(summary.arms))
+    output.show(tables.sampled_table(summary.arms))
     _print(line for arm in summary.arms for line in _arm_lines(arm))
     _print(summary.preregistered_lines())
     _print(f"also: {other.sentence()}" for other in summary.others)
     if summary.online:
-        output.show(stream_table(summary.online))
-        output.show(stream_level_table(summary.online))
+        output.show(tables.stream_table(summary.online))
+        output.show(tables.stream_level_table(summary.online))
         _print(f"in the stream: {found.sentence()}" for found in summary.online.comparisons)
-        output.show(stream_judge_table(summary.online))
-    for make in (use_table, bank_table, learning_table):
+        output.show(tables.stream_judge_table(summary.online))
+    for make in (tables.use_table, tables.bank_table, tables.learning_table):
         output.show(make(summary.memory))
-    output.show(compiled_table(summary.compiled))
-    _print(f"{one.arm}, rejected: {counts(one.rejected)}" for one in summary.memory if one.rejected)
+    output.show(tables.compiled_table(summary.compiled))
+    _print(
+        f"{one.arm}, rejected: {tables.counts(one.rejected)}"
+        for one in summary.memory
+        if one.rejected
+    )
     for name, trials in summary.replaced.items():
         _print([f"{name}: {trials} trials were run again after they had been judged"])
     for change in summary.code:
@@ -103,7 +95,7 @@ def print_changes(summary: RunSummary, changes: Sequence[ChangedAnswer]) -> None
 
 def print_comparisons(comparisons: Sequence[ArmComparison], title: str) -> None:
     """Print one line per comparison, and its sentence."""
-    output.show(comparison_table(comparisons, title, narrow=output.console.is_terminal))
+    output.show(tables.comparison_table(comparisons, title, narrow=output.console.is_terminal))
     _print(comparison.sentence() for comparison in comparisons)
 
 

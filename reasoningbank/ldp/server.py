@@ -16,14 +16,7 @@ from typing import IO, Any
 from urllib.parse import parse_qs, quote, unquote, urlsplit
 from uuid import uuid4
 
-from pyoxigraph import (
-    BlankNode,
-    NamedNode,
-    QueryResultsFormat,
-    QueryTriples,
-    Triple,
-    serialize,
-)
+import pyoxigraph as ox
 
 from reasoningbank.errors import QueryError, SetupError
 from reasoningbank.ldp.documents import Document, Documents, document_url
@@ -185,11 +178,11 @@ def _tag(document: Document, media_type: str) -> str:
 
 QUERY = "application/sparql-query"
 FORM = "application/x-www-form-urlencoded"
-TABLE_FORMATS: Mapping[str, QueryResultsFormat] = {
-    "application/sparql-results+json": QueryResultsFormat.JSON,
-    "application/sparql-results+xml": QueryResultsFormat.XML,
-    "text/tab-separated-values": QueryResultsFormat.TSV,
-    "text/csv": QueryResultsFormat.CSV,
+TABLE_FORMATS: Mapping[str, ox.QueryResultsFormat] = {
+    "application/sparql-results+json": ox.QueryResultsFormat.JSON,
+    "application/sparql-results+xml": ox.QueryResultsFormat.XML,
+    "text/tab-separated-values": ox.QueryResultsFormat.TSV,
+    "text/csv": ox.QueryResultsFormat.CSV,
 }
 _SD = "http://www.w3.org/ns/sparql-service-description#"
 
@@ -212,9 +205,9 @@ def query_result(
         raise Refused(400, str(error)) from error
     except (SyntaxError, ValueError) as error:
         raise Refused(400, f"the query does not parse: {error}") from error
-    if isinstance(found, QueryTriples):
+    if isinstance(found, ox.QueryTriples):
         media_type = request.wanted("the result is", GRAPH_FORMATS)
-        return media_type, lambda out: serialize(found, out, GRAPH_FORMATS[media_type])
+        return media_type, lambda out: ox.serialize(found, out, GRAPH_FORMATS[media_type])
     media_type = request.wanted("the result is", TABLE_FORMATS)
     return media_type, lambda out: found.serialize(out, TABLE_FORMATS[media_type])
 
@@ -224,14 +217,16 @@ def describe_service(documents: Documents, request: Request) -> Response | None:
     if request.method not in ("GET", "HEAD") or request.query:
         return None
     media_type = request.wanted("the description is", GRAPH_FORMATS)
-    service = BlankNode()
+    service = ox.BlankNode()
     facts = {
         "http://www.w3.org/1999/02/22-rdf-syntax-ns#type": f"{_SD}Service",
         f"{_SD}endpoint": f"{documents.base}sparql",
         f"{_SD}supportedLanguage": f"{_SD}SPARQL11Query",
         f"{_SD}feature": f"{_SD}UnionDefaultGraph",
     }
-    triples = [Triple(service, NamedNode(name), NamedNode(to)) for name, to in facts.items()]
+    triples = [
+        ox.Triple(service, ox.NamedNode(name), ox.NamedNode(to)) for name, to in facts.items()
+    ]
     headers = {"Content-Type": f"{media_type}; charset=utf-8", "Vary": "Accept"}
     return Response(200, headers, written(triples, media_type))
 
@@ -289,7 +284,7 @@ class LDPServer:
         port: int | None = None,
         folder: Path | None = None,
         store: Path | None = None,
-        initial: Mapping[str, Sequence[Triple]] | None = None,
+        initial: Mapping[str, Sequence[ox.Triple]] | None = None,
     ) -> None:
         try:
             self._http = _Server(("127.0.0.1", port or 0))

@@ -7,20 +7,9 @@ from typing import Annotated, Any
 
 from rdflib import RDF, BNode, Graph, Literal, Namespace, URIRef
 
+from reasoningbank.algebra import operation
 from reasoningbank.algebra.builtin.strings import encode_for_uri
 from reasoningbank.algebra.evaluation import Evaluation, Method
-from reasoningbank.algebra.operation import (
-    Flag,
-    GraphLike,
-    Graphs,
-    PlainText,
-    Query,
-    Text,
-    Uri,
-    Url,
-    Visible,
-    define,
-)
 from reasoningbank.algebra.queries import check_update, source_query
 from reasoningbank.algebra.terms import ProgramError, locating, scalar
 from reasoningbank.algebra.values import Table, Value
@@ -52,7 +41,9 @@ SELECT DISTINCT ?child ?title WHERE {
 } ORDER BY STR(?title) ?child"""
 
 
-OnlyNew = Annotated[Flag, "Whether to fail if the document exists, instead of replacing it"]
+OnlyNew = Annotated[
+    operation.Flag, "Whether to fail if the document exists, instead of replacing it"
+]
 
 
 def _write(
@@ -63,27 +54,27 @@ def _write(
     return Table(WRITTEN, [{"status": scalar(sent.status), "url": URIRef(sent.url)}])
 
 
-@define("GET", "graph", _DOCUMENTS)
-def get(run: Evaluation, url: Annotated[Url, "The document's address"]) -> Value:
+@operation.define("GET", "graph", _DOCUMENTS)
+def get(run: Evaluation, url: Annotated[operation.Url, "The document's address"]) -> Value:
     """Fetches RDF data from a URL and returns it as a graph."""
     return run.runtime.get(url)
 
 
-@define("POST", "table", _DOCUMENTS, base_argument="url", **_WRITING)
+@operation.define("POST", "table", _DOCUMENTS, base_argument="url", **_WRITING)
 def post(
     run: Evaluation,
-    url: Annotated[Url, "The document's address"],
-    data: Annotated[GraphLike, "What is appended: JSON-LD, or an operation's graph"],
+    url: Annotated[operation.Url, "The document's address"],
+    data: Annotated[operation.GraphLike, "What is appended: JSON-LD, or an operation's graph"],
 ) -> Value:
     """Appends RDF data to the document at a URL; yields the status and the URL."""
     return _write(run, "POST", url, data)
 
 
-@define("PUT", "table", _DOCUMENTS, base_argument="url", **_WRITING)
+@operation.define("PUT", "table", _DOCUMENTS, base_argument="url", **_WRITING)
 def put(
     run: Evaluation,
-    url: Annotated[Url, "The document's address"],
-    data: Annotated[GraphLike, "Its new content: JSON-LD, or an operation's graph"],
+    url: Annotated[operation.Url, "The document's address"],
+    data: Annotated[operation.GraphLike, "Its new content: JSON-LD, or an operation's graph"],
     only_new: OnlyNew = False,
 ) -> Value:
     """Creates or replaces the document at a URL with RDF data; yields the status and the URL."""
@@ -91,18 +82,18 @@ def put(
 
 
 @locating("args.update")
-def _check_update(given: Mapping[str, Any], visible: Visible | None) -> None:
+def _check_update(given: Mapping[str, Any], visible: operation.Visible | None) -> None:
     text = source_query(given["update"])
     if text is not None and (given["update"] == text or not is_update(text)):
         # What is put together is checked in full by the operations that do it.
         check_update(text)
 
 
-@define("PATCH", "table", _DOCUMENTS, check=_check_update, **_WRITING)
+@operation.define("PATCH", "table", _DOCUMENTS, check=_check_update, **_WRITING)
 def patch(
     run: Evaluation,
-    url: Annotated[Url, "The document's address"],
-    update: Annotated[Query, "A SPARQL Update"],
+    url: Annotated[operation.Url, "The document's address"],
+    update: Annotated[operation.Query, "A SPARQL Update"],
 ) -> Value:
     """Changes the document at a URL by a SPARQL Update; yields the status and the URL."""
     update = run.declared(update)
@@ -110,10 +101,10 @@ def patch(
     return _write(run, "PATCH", url, update)
 
 
-@define("Merge", "graph", "Combining graphs")
+@operation.define("Merge", "graph", "Combining graphs")
 def merge(
     run: Evaluation,
-    graphs: Annotated[Graphs, "The graphs: JSON-LD, or operations that yield graphs"],
+    graphs: Annotated[operation.Graphs, "The graphs: JSON-LD, or operations that yield graphs"],
 ) -> Value:
     """Merges a list of RDF graphs into one.
 
@@ -123,19 +114,21 @@ def merge(
     return sum(graphs, Graph())
 
 
-def _check_list(given: Mapping[str, Any], visible: Visible) -> None:
+def _check_list(given: Mapping[str, Any], visible: operation.Visible) -> None:
     if ("endpoint" in given) == ("base" in given):
         both = "takes either endpoint or base, not both"
         what = f"ldh-List {both if 'base' in given else 'needs endpoint or base'}"
         raise ProgramError(what, code="exclusive-arguments")
 
 
-@define("ldh-List", "table", _LDH, check=_check_list, columns=lambda given: ("child", "title"))
+@operation.define(
+    "ldh-List", "table", _LDH, check=_check_list, columns=lambda given: ("child", "title")
+)
 def ldh_list(
     run: Evaluation,
-    url: Annotated[Uri, "The document whose children are listed"],
-    endpoint: Annotated[Url, "The address of the SPARQL endpoint"] = "",
-    base: Annotated[Url, "The base of the LinkedDataHub application"] = "",
+    url: Annotated[operation.Uri, "The document whose children are listed"],
+    endpoint: Annotated[operation.Url, "The address of the SPARQL endpoint"] = "",
+    base: Annotated[operation.Url, "The base of the LinkedDataHub application"] = "",
 ) -> Value:
     """Lists the children of a LinkedDataHub document, as a table ordered by title.
 
@@ -145,13 +138,13 @@ def ldh_list(
     return run.runtime.select(asked, _CHILDREN % iri(url))
 
 
-@define("ldh-CreateContainer", "table", _LDH, **_WRITING)
+@operation.define("ldh-CreateContainer", "table", _LDH, **_WRITING)
 def ldh_create_container(
     run: Evaluation,
-    parent: Annotated[Url, "The container in which it is created"],
-    title: Annotated[Text, "Its title"],
-    slug: Annotated[PlainText, "Its name in the URL; the title by default"] = "",
-    description: Annotated[Text, "What it is for"] = _NO_TEXT,
+    parent: Annotated[operation.Url, "The container in which it is created"],
+    title: Annotated[operation.Text, "Its title"],
+    slug: Annotated[operation.PlainText, "Its name in the URL; the title by default"] = "",
+    description: Annotated[operation.Text, "What it is for"] = _NO_TEXT,
     only_new: OnlyNew = False,
 ) -> Value:
     """Creates a LinkedDataHub container document below a parent; yields the status and the URL.
@@ -167,13 +160,13 @@ def ldh_create_container(
     return _write(run, "PUT", str(document), graph, only_new)
 
 
-@define("ldh-CreateItem", "table", _LDH, **_WRITING)
+@operation.define("ldh-CreateItem", "table", _LDH, **_WRITING)
 def ldh_create_item(
     run: Evaluation,
-    container: Annotated[Url, "The container in which it is created"],
-    title: Annotated[Text, "Its title"],
-    slug: Annotated[PlainText, "Its name in the URL; the title by default"] = "",
-    description: Annotated[Text, "What it is about"] = _NO_TEXT,
+    container: Annotated[operation.Url, "The container in which it is created"],
+    title: Annotated[operation.Text, "Its title"],
+    slug: Annotated[operation.PlainText, "Its name in the URL; the title by default"] = "",
+    description: Annotated[operation.Text, "What it is about"] = _NO_TEXT,
     only_new: OnlyNew = False,
 ) -> Value:
     """Creates a LinkedDataHub item document in a container; yields the status and the URL.

@@ -17,27 +17,8 @@ from typing import Annotated, Any
 
 from rdflib import OWL, RDF, RDFS, Graph, Literal, URIRef
 
+from reasoningbank.algebra import operation, queries
 from reasoningbank.algebra.evaluation import Evaluation, QueryRequest
-from reasoningbank.algebra.operation import (
-    Name,
-    Names,
-    Query,
-    RowOrTerm,
-    TableLike,
-    Text,
-    Url,
-    Visible,
-    Yield,
-    define,
-)
-from reasoningbank.algebra.queries import (
-    check_query,
-    check_substitution,
-    query_outline,
-    source_query,
-    substitute,
-    with_values,
-)
 from reasoningbank.algebra.terms import ProgramError, locating, one_of, scalar
 from reasoningbank.algebra.values import Row, Value
 from reasoningbank.errors import QueryError
@@ -49,12 +30,14 @@ _ASKING, _VALUES, _ONTOLOGIES = (
 )
 #: Replies of a model to one question.
 MOST_REPLIES = 3
-Endpoint = Annotated[Url, "The address of the SPARQL endpoint"]
-Asked = Annotated[Query, "The query"]
+Endpoint = Annotated[operation.Url, "The address of the SPARQL endpoint"]
+Asked = Annotated[operation.Query, "The query"]
 
 
-@define("SPARQLString", "text", _ASKING)
-def sparql_string(run: Evaluation, question: Annotated[Text, "What the query is to find"]) -> Value:
+@operation.define("SPARQLString", "text", _ASKING)
+def sparql_string(
+    run: Evaluation, question: Annotated[operation.Text, "What the query is to find"]
+) -> Value:
     """Turns a question in natural language into a SPARQL query that answers it.
 
     The result is a SELECT query (a table of resources and values) or a DESCRIBE query (the
@@ -76,7 +59,7 @@ def sparql_string(run: Evaluation, question: Annotated[Text, "What the query is 
 
 
 def _check_written(text: str, request: QueryRequest) -> None:
-    shape = check_query(text, *filter(None, [request.form]))
+    shape = queries.check_query(text, *filter(None, [request.form]))
     describes_all = shape.form == "DESCRIBE" and [t.text for t in shape.body[1:2]] == ["*"]
     if shape.star or describes_all:
         hint = "name its variables"
@@ -88,30 +71,30 @@ def _check_written(text: str, request: QueryRequest) -> None:
         raise QueryError(what, hint=hint, code="columns-missing", columns=lacking)
 
 
-def _query_check(form: str) -> Callable[[Mapping[str, Any], Visible], None]:
+def _query_check(form: str) -> Callable[[Mapping[str, Any], operation.Visible], None]:
     @locating("args.query")
-    def check(given: Mapping[str, Any], visible: Visible) -> None:
-        text = source_query(given["query"])
+    def check(given: Mapping[str, Any], visible: operation.Visible) -> None:
+        text = queries.source_query(given["query"])
         if text is not None:
             # What is put together is checked in full by the operations that do it.
-            (check_query if given["query"] == text else query_outline)(text, form)
+            (queries.check_query if given["query"] == text else queries.query_outline)(text, form)
 
     return check
 
 
 def _selected(given: Mapping[str, Any]) -> tuple[str, ...] | None:
-    text = source_query(given.get("query"))
-    shape = None if text is None else query_outline(text, "SELECT")
+    text = queries.source_query(given.get("query"))
+    shape = None if text is None else queries.query_outline(text, "SELECT")
     return None if shape is None or shape.star else shape.projected
 
 
-def _asks(form: str, yields: Yield, does: str, columns: Any = None) -> None:
+def _asks(form: str, yields: operation.Yield, does: str, columns: Any = None) -> None:
     """Register the operation that asks an endpoint a query of one form."""
 
     def asked(run: Evaluation, endpoint: Endpoint, query: Asked) -> Value:
         text = run.declared(query)
         with locating("args.query"):
-            check_query(text, form)
+            queries.check_query(text, form)
         if form == "SELECT":
             return run.runtime.select(endpoint, text)
         if form == "ASK":
@@ -120,7 +103,7 @@ def _asks(form: str, yields: Yield, does: str, columns: Any = None) -> None:
 
     asked.__doc__ = f"Asks a SPARQL endpoint {does}."
     traits = {"columns": columns} if columns else {}
-    define(form, yields, _ASKING, check=_query_check(form), asks=form, **traits)(asked)
+    operation.define(form, yields, _ASKING, check=_query_check(form), asks=form, **traits)(asked)
 
 
 _asks("SELECT", "table", "a SELECT query and returns its rows as a table", _selected)
@@ -133,23 +116,23 @@ _asks("CONSTRUCT", "graph", "a CONSTRUCT query and returns the graph")
 ASKING = ("SELECT", "ASK", "DESCRIBE", "CONSTRUCT")
 
 
-def _check_substitute(given: Mapping[str, Any], visible: Visible) -> None:
+def _check_substitute(given: Mapping[str, Any], visible: operation.Visible) -> None:
     query, name, binding = given["query"], given.get("var"), given["binding"]
     if "var" not in given and isinstance(binding, str | bool | int | float):
         raise _lacks_var("args")
     if not isinstance(query, str) or not isinstance(name, str) or not name.strip("?$"):
         return
     term = None if isinstance(binding, Mapping | list | None) else scalar(binding)
-    check_substitution(query, name.lstrip("?$"), term)
+    queries.check_substitution(query, name.lstrip("?$"), term)
 
 
-@define("Substitute", "text", _VALUES, check=_check_substitute)
+@operation.define("Substitute", "text", _VALUES, check=_check_substitute)
 def substituted(
     run: Evaluation,
     *,
-    query: Annotated[Query, "A SPARQL query (or update)"],
-    var: Annotated[Name, "The variable, without ?"] = "",
-    binding: Annotated[RowOrTerm, "The value: a term, or a row"],
+    query: Annotated[operation.Query, "A SPARQL query (or update)"],
+    var: Annotated[operation.Name, "The variable, without ?"] = "",
+    binding: Annotated[operation.RowOrTerm, "The value: a term, or a row"],
 ) -> Value:
     """Replaces a variable of a SPARQL query with a value.
 
@@ -161,14 +144,14 @@ def substituted(
     if not name:
         if not isinstance(binding, Mapping):
             raise _lacks_var()
-        return Literal(substitute(query, binding))
+        return Literal(queries.substitute(query, binding))
     if not isinstance(binding, Mapping):
-        return Literal(substitute(query, {name: binding}))
+        return Literal(queries.substitute(query, {name: binding}))
     if name not in binding:
         hint = f"the row has {one_of(list(binding))}"
         what = f"?{name} is missing in the binding"
         raise ProgramError(what, hint=hint, code="unknown-column", name=name)
-    return Literal(substitute(query, {name: binding[name]}))
+    return Literal(queries.substitute(query, {name: binding[name]}))
 
 
 def _lacks_var(where: str = "") -> ProgramError:
@@ -177,17 +160,17 @@ def _lacks_var(where: str = "") -> ProgramError:
 
 
 @locating("args.query")
-def _check_values(given: Mapping[str, Any], visible: Visible) -> None:
+def _check_values(given: Mapping[str, Any], visible: operation.Visible) -> None:
     if isinstance(given["query"], str):
-        check_query(given["query"])
+        queries.check_query(given["query"])
 
 
-@define("Values", "text", _VALUES, check=_check_values)
+@operation.define("Values", "text", _VALUES, check=_check_values)
 def joined_with_values(
     run: Evaluation,
-    query: Annotated[Query, "A SPARQL query without VALUES at its end"],
-    data: Annotated[TableLike, "A table, or a list of bindings"],
-    vars: Annotated[Names, "Columns to take; all by default"] = (),
+    query: Annotated[operation.Query, "A SPARQL query without VALUES at its end"],
+    data: Annotated[operation.TableLike, "A table, or a list of bindings"],
+    vars: Annotated[operation.Names, "Columns to take; all by default"] = (),
 ) -> Value:
     """Joins a SPARQL query with the rows of a table, by a VALUES block behind it.
 
@@ -201,7 +184,7 @@ def joined_with_values(
         what = f"the table has no {odd[0]!r}"
         raise ProgramError(what, where=where, hint=hint, code="unknown-column", name=odd[0])
     rows = run.counted(data.rows)
-    return Literal(with_values(query, names, rows))  # type: ignore[arg-type]
+    return Literal(queries.with_values(query, names, rows))  # type: ignore[arg-type]
 
 
 _HEAD = """\
@@ -243,13 +226,13 @@ def _described(run: Evaluation, endpoint: str, query: str, kind: URIRef, broader
     return graph
 
 
-@define("ExtractClasses", "graph", _ONTOLOGIES)
+@operation.define("ExtractClasses", "graph", _ONTOLOGIES)
 def extract_classes(run: Evaluation, endpoint: Endpoint) -> Value:
     """Extracts the classes of a dataset as an OWL ontology: declared ones, and those in use."""
     return _described(run, endpoint, _QUERIES["classes"], OWL.Class, RDFS.subClassOf)
 
 
-@define("ExtractObjectProperties", "graph", _ONTOLOGIES)
+@operation.define("ExtractObjectProperties", "graph", _ONTOLOGIES)
 def extract_object_properties(run: Evaluation, endpoint: Endpoint) -> Value:
     """Extracts the object properties of a dataset as an OWL ontology, with domains and ranges.
 
@@ -259,7 +242,7 @@ def extract_object_properties(run: Evaluation, endpoint: Endpoint) -> Value:
     return _properties(run, endpoint, kinds, "!isLiteral(?value)", _QUERIES["class_ranges"])
 
 
-@define("ExtractDatatypeProperties", "graph", _ONTOLOGIES)
+@operation.define("ExtractDatatypeProperties", "graph", _ONTOLOGIES)
 def extract_datatype_properties(run: Evaluation, endpoint: Endpoint) -> Value:
     """Extracts the datatype properties of a dataset as an OWL ontology, with their datatypes.
 
