@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict
 from reasoningbank import algebra, errors
 from reasoningbank.agents.calling import ask_once, asking, prefix_names
 from reasoningbank.agents.direct import written_query
-from reasoningbank.agents.protocol import Attempt, Episode, conclude, read_json
+from reasoningbank.agents.protocol import PROMPTS, Attempt, Episode, conclude, read_json
 from reasoningbank.algebra import operations as all_operations
 from reasoningbank.algebra.builtin.endpoints import ASKING
 from reasoningbank.algebra.evaluation import naming_columns
@@ -34,19 +34,7 @@ from reasoningbank.lm import PlainAdapter, stuck_temperature
 from reasoningbank.lm.reply import json_in
 from reasoningbank.sparql import EndpointConfig
 
-ENDPOINT = """\
-The SPARQL endpoint is {url} ({name}). Write no PREFIX lines and no @context: these prefixes are \
-declared for you: {prefixes}."""
-DOCUMENTS = "Documents that may be written are below {base}."
-AGAIN = """\
-{instruction}
-
-Another program was tried, and was wrong: {problems}
-Write one that does it differently, as JSON alone."""
-REPAIR = """\
-That program is wrong:
-{problems}
-Write the whole program again, corrected, as JSON alone."""
+_TEXTS = PROMPTS["algebra"]
 #: Problems in one prompt; a small model fixes no more at once.
 MOST_PROBLEMS = 3
 #: Characters of a planned write's body in the record.
@@ -114,13 +102,15 @@ class Writing:
         lines = list(dict.fromkeys(map(str, problems)))[:MOST_PROBLEMS]
         if said in self._written:
             self._turns = list(self._shown)
-            again = AGAIN.format(instruction=self._instruction, problems="; ".join(lines))
+            again = _TEXTS["again"].format(instruction=self._instruction, problems="; ".join(lines))
             warmer = stuck_temperature(self._episode.lm)
             return self._asked(again, {} if warmer is None else {"temperature": warmer})
         self._written.add(said)
         if draft.text:
             self._turns.append(_turn(self._said, draft.text))
-        return self._asked(REPAIR.format(problems="\n".join(f"- {line}" for line in lines)))
+        return self._asked(
+            _TEXTS["repair"].format(problems="\n".join(f"- {line}" for line in lines))
+        )
 
     def _asked(self, text: str, config: Mapping[str, float] = MappingProxyType({})) -> ProgramDraft:
         self._said = text
@@ -153,10 +143,10 @@ def _signature(episode: Episode, names: tuple[str, ...]) -> type[dspy.Signature]
     parts = [
         agent_prompt(names),
         episode.context,
-        ENDPOINT.format(url=endpoint.url, name=name, prefixes=prefixes),
+        _TEXTS["endpoint"].format(url=endpoint.url, name=name, prefixes=prefixes),
     ]
     if pack is not None and pack.documents is not None:
-        parts.append(DOCUMENTS.format(base=pack.documents.base))
+        parts.append(_TEXTS["documents"].format(base=pack.documents.base))
     fields: dict[str, Any] = {
         "instruction": (str, dspy.InputField()),
         "program": (str, dspy.OutputField(desc="the program as JSON alone")),

@@ -438,7 +438,10 @@ class _Validation:
             plain = is_term_json(data) or is_results_json(data) or is_row_json(data)
             return from_json(data, path) if plain else self._document(data, path, visible)
         if is_term_template(data):
-            return self._term(data, path, visible)
+            members = dict(data)
+            for name in (name for name, member in data.items() if not isinstance(member, str)):
+                members[name] = self._read(data[name], PLAIN, json_path(path, name), visible)
+            return TermTemplate(path, members)
         if is_results_json(data):
             rows = data["results"]["bindings"]
             if not isinstance(rows, list):
@@ -452,13 +455,6 @@ class _Validation:
                 for name, member in data.items()
             }
         return self._document(data, path, visible)
-
-    def _term(self, data: Mapping[str, Any], path: str, visible: Visible) -> TermTemplate:
-        members = dict(data)
-        for name, member in data.items():
-            if not isinstance(member, str):
-                members[name] = self._read(member, PLAIN, json_path(path, name), visible)
-        return TermTemplate(path, members)
 
     def _document(self, data: Any, path: str, visible: Visible) -> DocumentTemplate:
         template = self._template(data, path, visible)

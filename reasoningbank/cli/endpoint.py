@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Annotated, Any
 
 from pyoxigraph import NamedNode
@@ -97,7 +97,7 @@ def query(
         if shown.note:
             output.notice(shown.note)
         columns = tools.sparql_stats(ref).get("cols", ())
-        _print_items(columns, shown, as_json, list(shown))
+        output.print_objects(shown, columns, list(shown) if as_json else None)
 
 
 @app.command()
@@ -169,15 +169,7 @@ def _tools(pack: str | None, url: str | None) -> Iterator[SPARQLTools]:
 def _print_found(found: dict[str, Any], name: str, as_json: bool) -> None:
     if found.get("note") and not as_json:
         output.notice(found["note"])
-    _print_items((), found[name], as_json, found)
-
-
-def _print_items(
-    columns: Sequence[str], items: Sequence[dict[str, Any]], as_json: bool, data: Any
-) -> None:
-    columns = columns or list(dict.fromkeys(key for item in items for key in item))
-    rows = [["" if item.get(c) is None else item[c] for c in columns] for item in items]
-    output.print_rows(columns, rows, as_json, data)
+    output.print_objects(found[name], data=found if as_json else None)
 
 
 # -- descriptions --------------------------------------------------------------------------

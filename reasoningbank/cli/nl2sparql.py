@@ -25,6 +25,7 @@ from reasoningbank.cli.output import (
     notice,
     outcome_of,
     print_json,
+    print_objects,
     print_query,
     print_table,
     say,
@@ -409,9 +410,7 @@ def _finish(
         hint = "ask in other words, or use a larger model with --model"
         raise ReasoningBankError(f"no query was written ({reason})", hint=hint, code="no-query")
     print_query(sparql)
-    if rows:
-        headers = list(dict.fromkeys(name for row in rows for name in row))
-        print_table(headers, [[row.get(name, "") for name in headers] for row in rows])
+    print_objects(rows)
     say("the query does not run" if total is None else f"{len(rows)} of {total} rows")
     for error in errors:
         say(f"problem: {error}")

@@ -39,12 +39,6 @@ _MAX_NAME = 100
 METHODS = "GET, HEAD, PUT, POST, PATCH, DELETE, OPTIONS"
 _ALLOWED = {"Allow": METHODS, "Accept-Post": ", ".join(GRAPH_FORMATS), "Accept-Patch": UPDATE}
 _LDP = "http://www.w3.org/ns/ldp#"
-_EXTENSIONS = {
-    "text/turtle": "ttl",
-    "application/n-triples": "nt",
-    "application/ld+json": "jsonld",
-    "application/rdf+xml": "rdf",
-}
 
 
 @dataclass(frozen=True)
@@ -173,7 +167,7 @@ def _done(documents: Documents, url: str, status: int) -> Response:
 
 
 def _tag(document: Document, media_type: str) -> str:
-    return f'"{document.version}.{_EXTENSIONS[media_type]}"'
+    return f'"{document.version}.{GRAPH_FORMATS[media_type].file_extension}"'
 
 
 QUERY = "application/sparql-query"

@@ -255,28 +255,28 @@ def pages(shared: Shared) -> list[Page]:
             "sense card",
             f"What {pack.name} is and holds, in a few lines: sizes, main classes, prefixes",
             "text/plain",
-            lambda _: shared.cards().sense(),
+            lambda _: shared.card("L0"),
         ),
         Page(
             f"{root}algebra/operations",
             "operations of programs",
             "Every operation of Web Algebra with its arguments and an example",
             "text/markdown",
-            _operations,
+            lambda _: _about_programs("operations"),
         ),
         Page(
             f"{root}algebra/schema",
             "JSON Schema of programs",
             "The JSON Schema of Web Algebra programs",
             "application/json",
-            _schema,
+            lambda _: _about_programs("schema"),
         ),
         Page(
             f"{root}schema/",
             "schema card",
             "The classes and properties near a question, with domains, ranges and usage",
             "text/plain",
-            lambda question: shared.cards().schema(question),
+            lambda question: shared.card("L1", question),
             variable="question",
         ),
     ]
@@ -297,14 +297,10 @@ def read_page(shared: Shared, uri: str) -> tuple[str, str]:
     raise UsageError("no such resource", where=uri[:200], hint=f"choose one of {known}")
 
 
-def _operations(_: str) -> str:
+def _about_programs(what: str) -> str:
     # Slow to load.
-    from reasoningbank.algebra.operation import reference
+    from reasoningbank.algebra import program_schema, reference
 
-    return reference()
-
-
-def _schema(_: str) -> str:
-    from reasoningbank.algebra.operation import program_schema
-
+    if what == "operations":
+        return reference()
     return json.dumps(program_schema(), ensure_ascii=False, indent=1)

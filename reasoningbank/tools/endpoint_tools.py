@@ -21,7 +21,7 @@ from reasoningbank.corpus.registry import Registry, RegistryEndpoint, read_regis
 from reasoningbank.errors import EndpointError, ToolError, UsageError
 from reasoningbank.refs import Ref, RefLike, RefStore
 from reasoningbank.sparql.terms import Term, cut
-from reasoningbank.tools.returns import Handle, brief_repr, fit, noted, page
+from reasoningbank.tools.returns import Handle, brief_repr, fit, noted, page, tool_error
 
 #: What agents see of each tool, in the order in which they need them.
 TOOL_NAMES = (
@@ -106,7 +106,7 @@ class EndpointTools:
         try:
             registry = read_registry(pack, self._hidden)
         except UsageError as error:
-            raise _tool_error(error) from error
+            raise tool_error(error) from error
         if self._open:
             public = (e for e in registry.endpoints if is_public(e.url))
             self._addresses.add(sparql.EndpointConfig(e.url, e.name, e.authority) for e in public)
@@ -164,9 +164,7 @@ class EndpointTools:
             with sparql.SPARQLClient(patient) as client:
                 found = sparql.discover(client)
         except EndpointError as error:
-            raise ToolError(
-                error.what, where=config.source, hint="try again once", code=error.code
-            ) from error
+            raise tool_error(error, "try again once").at(config.source) from error
         size = sum(len(sparql.full(part)) for triple in found.triples for part in triple)
         ref = self._keep(found, "service_desc", len(found.triples), size, config.source)
         self._asked[config] = ref
@@ -244,7 +242,7 @@ class EndpointTools:
             if text and self._open:
                 return load_pack(text)
         except UsageError as error:
-            raise _tool_error(error) from error
+            raise tool_error(error) from error
         choices = ", ".join(sorted({*names, *known})) or "none"
         what = f"unknown pack {text[:200]!r}" if text else "no pack was named"
         raise ToolError(what, hint=f"available packs: {choices}", code="unknown-pack")
@@ -398,7 +396,3 @@ def _sizes(found: sparql.Discovery) -> dict[str, int]:
         "properties": len(properties),
     }
     return {name: size for name, size in sizes.items() if size}
-
-
-def _tool_error(error: UsageError) -> ToolError:
-    return ToolError(error.what, where=error.where, hint=error.hint, code=error.code)

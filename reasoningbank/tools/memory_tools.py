@@ -100,12 +100,9 @@ class MemoryTools:
         except ToolError:
             raise
         except ReasoningBankError as error:
-            raise ToolError(
-                cut(error.what, MOST_NOTE),
-                where=cut(error.where, MOST_NOTE),
-                hint=cut(error.hint, MOST_NOTE) or "memory_search(query) lists what there is",
-                code=error.code,
-            ) from error
+            what, where, hint = (cut(t, MOST_NOTE) for t in (error.what, error.where, error.hint))
+            hint = hint or "memory_search(query) lists what there is"
+            raise returns.tool_error(error, hint, what).at(where) from error
 
 
 def _text(value: object, tool: str, wanted: str) -> str:

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, TypeVar
 
 from reasoningbank import sparql
-from reasoningbank.errors import ToolError
+from reasoningbank.errors import ReasoningBankError, ToolError
 from reasoningbank.refs import Ref
 from reasoningbank.sparql.terms import cut
 
@@ -96,6 +96,12 @@ class Rows(list[dict[str, Any]]):
         return f"{shown}\n({self.note})" if self.note else shown
 
     __str__ = __repr__
+
+
+def tool_error(error: ReasoningBankError, hint: str = "", what: str = "") -> ToolError:
+    """Return an error as that of a tool, with its code and fields."""
+    fields, hint = dict(error.fields), hint or error.hint
+    return ToolError(what or error.what, where=error.where, hint=hint, code=error.code, **fields)
 
 
 def brief_repr(value: object) -> str:

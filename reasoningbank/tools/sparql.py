@@ -50,6 +50,7 @@ from reasoningbank.tools.returns import (
     noted,
     show_rows,
     show_stats,
+    tool_error,
 )
 
 NO_ROWS = (
@@ -299,7 +300,7 @@ class SPARQLTools:
             return sparql.to_iri(text, self.config.namespaces).value
         except QueryError as error:
             hint = "; ".join(filter(None, (self._near(text), error.hint)))
-            raise _tool_error(error, hint, cut(error.what, MOST_IRI_CHARS)) from error
+            raise tool_error(error, hint, cut(error.what, MOST_IRI_CHARS)) from error
 
     def _prepare(self, query: str, limit: int | None) -> sparql.PreparedQuery:
         return self._try(lambda: self._client.prepare(query, limit=limit), query)
@@ -312,16 +313,16 @@ class SPARQLTools:
 
     def _failed(self, query: str, error: ReasoningBankError) -> ToolError:
         if isinstance(error, EndpointError):
-            return _tool_error(error, "try again once")
+            return tool_error(error, "try again once")
         if isinstance(error, UsageError):
-            return _tool_error(error, "nothing in the query can fix this")
+            return tool_error(error, "nothing in the query can fix this")
         meant: tuple[str, ...] = ()
         # The schema may have to be requested: not from an endpoint that is already slow.
         slow = isinstance(error, QueryTimeoutError)
         if query and isinstance(query, str) and isinstance(error, QueryError) and not slow:
             found = functools.partial(explain_error, query, error)
             meant = self._hints(lambda: found(self.schema, self.config.namespaces))
-        return _tool_error(error, "; ".join(filter(None, (*meant, error.hint))))
+        return tool_error(error, "; ".join(filter(None, (*meant, error.hint))))
 
     def _explained(
         self, find: Callable[..., list[Finding]], prepared: sparql.PreparedQuery
@@ -449,8 +450,3 @@ def _has_empty_column(result: sparql.Result) -> bool:
     if not isinstance(result, sparql.TableResult | sparql.GraphResult) or not result.n_rows:
         return False
     return any(column.null_count == result.n_rows for column in result.table.columns)
-
-
-def _tool_error(error: ReasoningBankError, hint: str, what: str = "") -> ToolError:
-    fields = dict(error.fields)
-    return ToolError(what or error.what, where=error.where, hint=hint, code=error.code, **fields)

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 from rdflib import RDF, BNode, Graph, Literal, Namespace, URIRef
 
 from reasoningbank.algebra import operation
+from reasoningbank.algebra.builtin.endpoints import QUERIES
 from reasoningbank.algebra.builtin.strings import encode_for_uri
 from reasoningbank.algebra.evaluation import Evaluation, Method
 from reasoningbank.algebra.queries import check_update, source_query
@@ -24,23 +25,6 @@ LDH = Namespace("https://w3id.org/atomgraph/linkeddatahub#")
 WRITTEN = ("status", "url")
 _WRITING = {"writes": True, "columns": lambda given: WRITTEN}
 _NO_TEXT = Literal("")
-#: A child with several titles occurs once, with the first of them.
-_CHILDREN = """\
-PREFIX dct: <http://purl.org/dc/terms/>
-PREFIX sioc: <http://rdfs.org/sioc/ns#>
-SELECT DISTINCT ?child ?title WHERE {
-  GRAPH ?members { ?child sioc:has_parent|sioc:has_container %s }
-  OPTIONAL {
-    GRAPH ?document { ?child dct:title ?title }
-    FILTER NOT EXISTS {
-      GRAPH ?other { ?child dct:title ?earlier }
-      FILTER(STR(?earlier) < STR(?title)
-        || (STR(?earlier) = STR(?title) && LANG(?earlier) < LANG(?title)))
-    }
-  }
-} ORDER BY STR(?title) ?child"""
-
-
 OnlyNew = Annotated[
     operation.Flag, "Whether to fail if the document exists, instead of replacing it"
 ]
@@ -135,7 +119,7 @@ def ldh_list(
     Give either the endpoint or the base; the endpoint of a base is base + "sparql".
     """
     asked = endpoint or f"{base.removesuffix('/')}/sparql"
-    return run.runtime.select(asked, _CHILDREN % iri(url))
+    return run.runtime.select(asked, QUERIES["children"] % iri(url))
 
 
 @operation.define("ldh-CreateContainer", "table", _LDH, **_WRITING)

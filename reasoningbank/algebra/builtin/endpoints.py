@@ -187,14 +187,9 @@ def joined_with_values(
     return Literal(queries.with_values(query, names, rows))  # type: ignore[arg-type]
 
 
-_HEAD = """\
-PREFIX rdf: <http://www.w3.org/1999/02/22-rdf-syntax-ns#>
-PREFIX rdfs: <http://www.w3.org/2000/01/rdf-schema#>
-PREFIX owl: <http://www.w3.org/2002/07/owl#>
-"""
 #: The vocabularies of ontologies are not part of them.
 _OWN = (str(RDF), str(RDFS), str(OWL))
-_QUERIES = tomllib.loads(Path(__file__).with_name("ontology.toml").read_text("utf-8"))
+QUERIES = tomllib.loads(Path(__file__).with_name("queries.toml").read_text("utf-8"))
 _INCLUDES = {
     RDFS.domain: URIRef("http://schema.org/domainIncludes"),
     RDFS.range: URIRef("http://schema.org/rangeIncludes"),
@@ -202,7 +197,7 @@ _INCLUDES = {
 
 
 def _rows(run: Evaluation, endpoint: str, query: str) -> Iterator[Row]:
-    return run.counted(run.runtime.select(endpoint, _HEAD + query).rows)  # type: ignore[return-value]
+    return run.counted(run.runtime.select(endpoint, QUERIES["prefixes"] + query).rows)  # type: ignore[return-value]
 
 
 def _described(run: Evaluation, endpoint: str, query: str, kind: URIRef, broader: URIRef) -> Graph:
@@ -229,7 +224,7 @@ def _described(run: Evaluation, endpoint: str, query: str, kind: URIRef, broader
 @operation.define("ExtractClasses", "graph", _ONTOLOGIES)
 def extract_classes(run: Evaluation, endpoint: Endpoint) -> Value:
     """Extracts the classes of a dataset as an OWL ontology: declared ones, and those in use."""
-    return _described(run, endpoint, _QUERIES["classes"], OWL.Class, RDFS.subClassOf)
+    return _described(run, endpoint, QUERIES["classes"], OWL.Class, RDFS.subClassOf)
 
 
 @operation.define("ExtractObjectProperties", "graph", _ONTOLOGIES)
@@ -239,7 +234,7 @@ def extract_object_properties(run: Evaluation, endpoint: Endpoint) -> Value:
     Domains and ranges that are not declared are found from use.
     """
     kinds = ("ObjectProperty", "DatatypeProperty")
-    return _properties(run, endpoint, kinds, "!isLiteral(?value)", _QUERIES["class_ranges"])
+    return _properties(run, endpoint, kinds, "!isLiteral(?value)", QUERIES["class_ranges"])
 
 
 @operation.define("ExtractDatatypeProperties", "graph", _ONTOLOGIES)
@@ -249,7 +244,7 @@ def extract_datatype_properties(run: Evaluation, endpoint: Endpoint) -> Value:
     Domains and datatypes that are not declared are found from use.
     """
     kinds = ("DatatypeProperty", "ObjectProperty")
-    return _properties(run, endpoint, kinds, "isLiteral(?value)", _QUERIES["datatypes"])
+    return _properties(run, endpoint, kinds, "isLiteral(?value)", QUERIES["datatypes"])
 
 
 def _properties(
@@ -257,9 +252,9 @@ def _properties(
 ) -> Graph:
     """Return the properties of the first kind, with domains and ranges as declared or used."""
     kind, other = kinds
-    query = _QUERIES["properties"] % (kind, condition, other)
+    query = QUERIES["properties"] % (kind, condition, other)
     graph = _described(run, endpoint, query, OWL[kind], RDFS.subPropertyOf)
-    for predicate, used in ((RDFS.domain, _QUERIES["domains"] % condition), (RDFS.range, ranges)):
+    for predicate, used in ((RDFS.domain, QUERIES["domains"] % condition), (RDFS.range, ranges)):
         found: defaultdict[URIRef, set[URIRef]] = defaultdict(set)
         for row in _rows(run, endpoint, used):
             thing, what = row["thing"], row.get("domain", row.get("range"))
