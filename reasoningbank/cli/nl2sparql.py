@@ -35,7 +35,6 @@ from reasoningbank.cli.output import (
 from reasoningbank.corpus import Pack, load_corpus, load_pack
 from reasoningbank.errors import ReasoningBankError, UsageError
 from reasoningbank.experiment import (
-    Experiment,
     RunFolder,
     TaskSelection,
     TrialRecord,
@@ -50,7 +49,7 @@ from reasoningbank.lm import asked_as
 from reasoningbank.nl2sparql import examples_of, load_patterns, validate_endpoint
 from reasoningbank.nl2sparql.confidence import Confidence, confidence_in, fit_calibration
 from reasoningbank.nl2sparql.graph.state import GraphSettings
-from reasoningbank.nl2sparql.graph.translator import NL2SPARQLAgent, Tiers, tiers_for
+from reasoningbank.nl2sparql.graph.translator import NL2SPARQLAgent, tiers_for
 from reasoningbank.nl2sparql.validation import MOST_ROWS, SHOWN
 from reasoningbank.sparql import EndpointConfig, SPARQLClient
 from reasoningbank.trajectory import Usage
@@ -180,7 +179,7 @@ def agent(
         if resume:
             asked.find(thread)
         notice(f"opening {found_pack.name or pack} and {asked.tiers.default} …")
-        watch = _print_named if stream else None
+        watch = (lambda *step: print_step(named_step(*step))) if stream else None
         run = asked.going_on(thread, answer) if resume else asked.begun(question, language, thread)
         found = run.finish(watch)
         while found.asks and sys.stdin.isatty():
@@ -252,6 +251,16 @@ def evaluate(
     notice(f"{total} questions for {system} and {tiers.default}, kept in {place} …")
     folders = {one: RunFolder(place / one) for one in questions}
     done: list[TrialRecord] = []
+    arm: dict[str, Any] = {
+        "agent": system,
+        "lm": tiers.default,
+        "fast_lm": tiers.fast if system == "graph" else "",
+    }
+    arm["options"] = {**settings, "whole_groups": left_out == "group"}
+    evaluation: dict[str, Any] = {"name": "evaluation", "pack": pack}
+    evaluation["leave_out"] = "task" if left_out == "one" else left_out
+    # The first infrastructure error ends the command.
+    evaluation["retries"] = {"infrastructure": 0, "stop_after": 1}
 
     def report_trial(record: TrialRecord) -> None:
         done.append(record)
@@ -261,7 +270,8 @@ def evaluate(
 
     try:
         for one, tasks in questions.items():
-            experiment = _evaluation(pack, one, tasks, system, tiers, left_out, settings)
+            own = {"language": one, "tasks": {"ids": tasks}, "arms": [{"name": one, **arm}]}
+            experiment = parse_experiment({**evaluation, **own})
             run_experiment(experiment, folders[one], observers=[report_trial], on_notice=notice)
     finally:
         # Report what was paid for, whatever ends the command.
@@ -327,33 +337,6 @@ def questions_of(
     return {one: ids for one, ids in found.items() if ids}
 
 
-def _evaluation(
-    pack: str,
-    language: str,
-    tasks: Sequence[str],
-    agent: str,
-    tiers: Tiers,
-    left_out: LeftOut,
-    settings: dict[str, str],
-) -> Experiment:
-    """Return the experiment that evaluates a translator on questions in one language."""
-    arm: dict[str, Any] = {"name": language, "agent": agent, "lm": tiers.default}
-    arm["fast_lm"] = tiers.fast if agent == "graph" else ""
-    arm["options"] = {**settings, "whole_groups": left_out == "group"}
-    return parse_experiment(
-        {
-            "name": "evaluation",
-            "pack": pack,
-            "language": language,
-            "tasks": {"ids": list(tasks)},
-            "leave_out": "task" if left_out == "one" else left_out,
-            # The first infrastructure error ends the command.
-            "retries": {"infrastructure": 0, "stop_after": 1},
-            "arms": [arm],
-        }
-    )
-
-
 def _check(embedding: str, index: str) -> None:
     """Report a missing package before a model is opened."""
     retrieval.open_embedder(embedding)
@@ -367,10 +350,6 @@ def _check_question(command: str, question: str, pack: Pack, language: str) -> N
         raise UsageError("the question is empty", hint=hint, code="empty-question")
     if language:
         known("--language", [language], pack.languages or ("en",))
-
-
-def _print_named(name: str, found: Mapping[str, Any]) -> None:
-    print_step(named_step(name, found))
 
 
 def _rows(

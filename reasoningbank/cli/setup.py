@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import platform
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
@@ -41,7 +40,7 @@ def doctor(
     Example: reasoningbank doctor
     """
     looks: dict[str, Callable[[], Look]] = {
-        "Python": _python,
+        "Python": lambda: (True, platform.python_version(), ""),
         "memory": _memory,
         "Deno": lambda: (True, deno_executable(), ""),
         "Pyodide": lambda: _pyodide(fix),
@@ -126,11 +125,6 @@ def serve(
         if elsewhere := os.environ.get(SERVER_VARIABLE):
             output.notice(f"{SERVER_VARIABLE} names another server: {elsewhere}")
         output.serve_until(stop)
-
-
-def _python() -> Look:
-    ok = sys.version_info >= (3, 11)
-    return ok, platform.python_version(), "" if ok else "install Python 3.11"
 
 
 def _memory() -> Look:
