@@ -2,12 +2,12 @@
 
     python scripts/generate.py [--check] reference sections      # the tests check these
     python scripts/generate.py faults robustness                 # about a minute each
-    python scripts/generate.py notebooks                         # half a minute
+    python scripts/generate.py notebooks                         # two minutes
 
 `reference`: the help of the commands and schemas of the records. `sections`: tables of columns and
 of committed results. `faults` and `robustness`: what the faults in `tests/faults` and
-`tests/faults_of_runs` lead to. `notebooks`: the outputs of the notebook that only reads records, so
-that it can be read without being run. With `--check` nothing is written, and the exit status is 1
+`tests/faults_of_runs` lead to. `notebooks`: their outputs, so that they can
+be read without being run. With `--check` nothing is written, and the exit status is 1
 if a page is out of date.
 """
 
@@ -132,16 +132,18 @@ def robustness() -> dict[Path, str]:
 
 
 def notebooks() -> dict[Path, str]:
-    """Return the analysis notebook with its outputs."""
+    """Return the notebooks with their outputs."""
     import nbformat
     from nbclient import NotebookClient
 
-    path = ROOT / "notebooks" / "2_analysis.ipynb"
-    content = nbformat.read(path, as_version=4)
-    metadata = dict(content.metadata)
-    NotebookClient(content, timeout=300, record_timing=False).execute(cwd=str(path.parent))
-    content.metadata = metadata  # an execution adds the versions of this machine
-    return {path: nbformat.writes(content) + "\n"}
+    pages = {}
+    for path in sorted((ROOT / "notebooks").glob("*.ipynb")):
+        content = nbformat.read(path, as_version=4)
+        metadata = dict(content.metadata)
+        NotebookClient(content, timeout=300, record_timing=False).execute(cwd=str(path.parent))
+        content.metadata = metadata  # an execution adds the versions of this machine
+        pages[path] = nbformat.writes(content) + "\n"
+    return pages
 
 
 MAKERS = {one.__name__: one for one in (reference, sections, faults, robustness, notebooks)}

@@ -16,8 +16,6 @@ from nbclient import NotebookClient
 
 ROOT = Path(__file__).parent.parent
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
-#: Committed with its outputs (`python scripts/generate.py notebooks`): it only reads records.
-SHOWN = ROOT / "notebooks" / "2_analysis.ipynb"
 
 #: Imported by every Python that the kernel starts: addresses other than this machine's fail.
 OFFLINE = """
@@ -81,14 +79,14 @@ def test_there_are_four() -> None:
 
 
 @all_named(NOTEBOOKS)
-def test_it_is_committed_clean(notebook: Path) -> None:
+def test_it_is_committed_as_it_ran(notebook: Path) -> None:
     content = read(notebook)
     nbformat.validate(content)
     assert content.nbformat == 4
     assert content.nbformat_minor >= 5, "cells have no ids"
     cells = [cell for cell in content.cells if cell.cell_type == "code"]
     run = [cell.id for cell in cells if cell.outputs or cell.execution_count]
-    assert run == ([cell.id for cell in cells] if notebook == SHOWN else [])
+    assert run == [cell.id for cell in cells]
     assert [cell.id for cell in content.cells if set(cell.metadata) - {"tags"}] == []
     # What an editor adds of its own would change with each person who saves it.
     assert set(content.metadata) <= {"kernelspec", "language_info"}
@@ -104,11 +102,10 @@ def test_it_runs(notebook: Path, kernel: AsyncKernelManager, tmp_path: Path) -> 
     client = NotebookClient(content, km=kernel, timeout=120)
     client.execute(cwd=str(work))
     assert not [o for c in content.cells for o in c.get("outputs", ()) if o.get("name") == "stderr"]
-    if notebook == SHOWN:
-        committed = [cell.get("outputs") for cell in read(notebook).cells]
-        assert committed == [cell.get("outputs") for cell in content.cells], (
-            "run python scripts/generate.py notebooks"
-        )
+    committed = [cell.get("outputs") for cell in read(notebook).cells]
+    assert committed == [cell.get("outputs") for cell in content.cells], (
+        "run python scripts/generate.py notebooks"
+    )
     assert [path for path in work.rglob("*") if path != copy] == []
     assert files_of_the_repository() - before == set()
 

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import tempfile
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 import dspy
+from pydantic import BaseModel, ConfigDict, Field
 
 from reasoningbank.agents import UNJUDGED, Attempt, make_agent
+from reasoningbank.agents.calling import ask_once
 from reasoningbank.agents.program import AgentProgram, program_of
 from reasoningbank.corpus import Pack, Task, load_pack, load_shacl_tasks
 from reasoningbank.errors import ModelError, ToolError, UsageError
@@ -23,17 +26,48 @@ from reasoningbank.experiment.plan import hidden_tasks
 from reasoningbank.experiment.recall import recalled
 from reasoningbank.experiment.settings import EndpointSettings
 from reasoningbank.experiment.trial import attempt_task
-from reasoningbank.lm import open_lm
+from reasoningbank.lm import UsageCounter, open_lm
 from reasoningbank.memory import MemoryBank
 from reasoningbank.nl2sparql import asked_language
 from reasoningbank.tools import SPARQLTools
-from reasoningbank.trajectory import Event
+from reasoningbank.trajectory import Event, Usage
 
 #: Rows of an answer.
 MAX_ROWS = 20
 #: Values that a sentence names, and characters of one.
 MOST_NAMED, MOST_VALUE_CHARS = 3, 80
 NO_OPTIONS: Mapping[str, Any] = MappingProxyType({})
+#: Tokens of a rewritten question.
+MOST_REWRITTEN = 200
+
+
+class Turn(BaseModel):
+    """An earlier question of a conversation, and the sentence that answered it."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    question: str = Field(max_length=2_000)
+    answer: str = Field(default="", max_length=2_000)
+
+
+class RewriteFollowUp(dspy.Signature):  # type: ignore[misc]
+    """Rewrite the last question so that it can be understood without the earlier ones.
+
+    Put what "it", "they" or "and of X" refer to in its place. Change nothing else. A question that
+    can be understood alone stays as it is.
+    """
+
+    earlier: str = dspy.InputField(desc="the earlier questions and their answers")
+    last: str = dspy.InputField(desc="the last question")
+    rewritten: str = dspy.OutputField(desc="the last question, rewritten; one line")
+
+
+#: A worked case, since small models answer the question instead.
+_REWRITTEN = dspy.Example(
+    earlier="Which rivers flow through Austria?\n3 results: Danube, Inn, Mur.",
+    last="And through Hungary?",
+    rewritten="Which rivers flow through Hungary?",
+)
 
 
 @dataclass(frozen=True)
@@ -45,6 +79,7 @@ class AskResult:
     note: str  #: What to know about the rows, e.g. that the query does not run.
     attempt: Attempt  #: Status, usage and trajectory
     memory: tuple[str, ...] = ()  #: Ids of the memory items that were shown
+    question: str = ""  #: What was answered: a follow-up as it was understood
 
     @property
     def answer(self) -> str:
@@ -64,12 +99,19 @@ class Solver:
     bank: MemoryBank | None
     language: str = ""
 
-    def ask(self, question: str, watch: Callable[[Event], None] | None = None) -> AskResult:
+    def ask(
+        self,
+        question: str,
+        watch: Callable[[Event], None] | None = None,
+        earlier: Sequence[Turn] = (),
+    ) -> AskResult:
         """Answer a question.
 
         Args:
             question: In natural language.
             watch: Called with each event of the trajectory as it is recorded.
+            earlier: The conversation so far; the question is first rewritten to stand alone, since
+                agents answer one question.
 
         Raises:
             UsageError: If the question is empty.
@@ -77,13 +119,37 @@ class Solver:
         """
         if not question.strip():
             raise UsageError("the question is empty", code="empty-question")
+        rewriting = Usage()
+        if earlier:
+            question, rewriting = self._standalone(question, earlier, watch)
         task, recall = self._task(question), NOTHING
         if self.bank is not None:
             recall = recalled(self.context, self.pack, self.corpus, self.arm, task, self.bank)
         attempt = self._attempt(task, recall, watch=watch)
+        attempt = replace(attempt, usage=attempt.usage + rewriting)
         shown = tuple(str(one["id"]) for one in (recall.event or {}).get("items", ()))
         rows, note = self.rows(attempt.sparql)
-        return AskResult(attempt.sparql, rows, note, attempt, shown)
+        return AskResult(attempt.sparql, rows, note, attempt, shown, question)
+
+    def _standalone(
+        self, last: str, earlier: Sequence[Turn], watch: Callable[[Event], None] | None
+    ) -> tuple[str, Usage]:
+        """Return a follow-up as a question that stands alone, and what rewriting it took."""
+        model = self.context.models.get(self.arm.lm)
+        if model is None or not make_agent(self.arm.agent, **self.arm.options).uses_lm:
+            return last, Usage()
+        began, counter = time.monotonic(), UsageCounter()
+        said = "\n".join(f"{turn.question}\n{turn.answer}" for turn in earlier)
+        lm = model.lm(temperature=0.0, max_tokens=MOST_REWRITTEN)
+        with dspy.context(callbacks=[counter]):
+            inputs = {"earlier": said, "last": last}
+            reply = ask_once(RewriteFollowUp, inputs, lm=lm, demos=[_REWRITTEN])
+        question = " ".join(str(reply.get("rewritten") or last).split())
+        seconds = time.monotonic() - began
+        if watch is not None:
+            data = {"step": "follow-up", "question": question}
+            watch(Event(0, "step", 0.0, seconds, data))
+        return question, replace(counter.usage, seconds=seconds)
 
     def program(self) -> AgentProgram:
         """Return the agent as a `dspy.Module`: `question` in, `sparql` out; without memory."""

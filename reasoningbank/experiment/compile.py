@@ -7,7 +7,6 @@ The run's folder keeps it. `KNNFewShot` compiles for each question, so it makes 
 from __future__ import annotations
 
 import contextlib
-import importlib.util
 import inspect
 import io
 import threading
@@ -25,7 +24,6 @@ from reasoningbank.errors import (
     EndpointError,
     QueryError,
     ReasoningBankError,
-    SetupError,
     UsageError,
 )
 from reasoningbank.experiment.config import Arm, Experiment
@@ -47,7 +45,6 @@ _GIVEN = {"self", "student", "teacher", "trainset", "valset", "metric", "metric_
           "few_shot_bootstrap_args", "log_dir", "num_threads", "gepa_kwargs", "seed", "use_wandb",
           "wandb_api_key", "wandb_init_kwargs", "use_mlflow", "instruction_proposer",
           "code_proposer"}  # fmt: skip
-_PACKAGES = {"MIPROv2": "optuna", "GEPA": "gepa"}
 #: Metric calls of GEPA, which needs a number of them, where tokens are the limit.
 _MANY = 1_000_000
 
@@ -60,15 +57,6 @@ def check_optimizer(settings: CompileSettings, where: str) -> None:
         said = f"has no option {min(unknown)!r}" if unknown else "needs the option k"
         what, hint = f"{settings.optimizer} {said}", f"choose {', '.join(sorted(made | compiled))}"
         raise UsageError(what, where=where, hint=hint, code="unknown-option" if unknown else "no-k")
-
-
-def check_installed(settings: CompileSettings, where: str) -> None:
-    """Check that the package that an optimizer needs is installed."""
-    package = _PACKAGES.get(settings.optimizer, "dspy")
-    if importlib.util.find_spec(package) is None:
-        what = f"{settings.optimizer} needs the package {package}, which is not installed"
-        hint = f"pip install {package}"
-        raise SetupError(what, where=where, hint=hint, code="no-package", package=package)
 
 
 def _options(optimizer: str) -> tuple[set[str], set[str]]:

@@ -241,11 +241,8 @@ def _check_models(experiment: Experiment, jobs: Sequence[Job]) -> None:
     for name in _models(jobs):
         check_model(name)
     for arm in {job.arm.name: job.arm for job in jobs}.values():
-        if arm.compile:
-            # Runs that compile nothing need not import it.
-            from reasoningbank.experiment.compile import check_installed
-
-            check_installed(arm.compile, f"arm {arm.name}, compile")
+        if arm.compile and arm.compile.optimizer == "MIPROv2":
+            need_package("optuna", "optimize")
         limit = (arm.budget or experiment.budget).dollars
         if limit is not None and asks_model(arm.agent) and price_of(arm.lm) is None:
             what = f"a budget in dollars needs a price, and none is known for {arm.lm}"

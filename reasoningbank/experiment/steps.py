@@ -44,7 +44,7 @@ class StepReader:
         data = event.data
         if event.kind == "step":
             # Queries recorded between named steps belong to them.
-            self._named = True
+            self._named = self._named or data["step"] != "follow-up"
             return named_step(str(data["step"]), data)
         if event.kind == "memory_retrieved":
             titles = [str(one["title"]) for one in data["items"]]
@@ -99,6 +99,7 @@ def _explored(found: Mapping[str, Any]) -> str:
 
 _WRITES = ("exchange", "adapt", "synthesise", "fix", "write", "generate")
 _DESCRIBE: dict[str, Callable[[Mapping[str, Any]], str]] = {
+    "follow-up": lambda found: f"understood as: {found['question']}",
     "detect": _patterns,
     "retrieve": _examples,
     "constrain": lambda found: f"{found['chars']} characters of rules",

@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from reasoningbank.agents.registry import AGENTS
 from reasoningbank.corpus import load_shacl_tasks
 from reasoningbank.errors import BudgetError, UsageError
-from reasoningbank.experiment.ask import AskResult, Solver, open_solver, sentence_of
+from reasoningbank.experiment.ask import AskResult, Solver, Turn, open_solver, sentence_of
 from reasoningbank.experiment.feedback import Feedback, task_of_question, write_feedback
 from reasoningbank.experiment.plan import hidden_tasks
 from reasoningbank.experiment.steps import StepReader
@@ -30,6 +30,8 @@ from reasoningbank.trajectory import Event
 #: Called with the name of an event and its data.
 Emit = Callable[[str, Mapping[str, Any]], None]
 
+#: Earlier questions that a follow-up may come with.
+MOST_EARLIER = 8
 #: Answers that can still be rated.
 MOST_RATED = 200
 #: Example questions of a pack, and characters of one.
@@ -48,6 +50,7 @@ class Asked(BaseModel):
     memory: str = Field(default="", max_length=500)
     question: str = Field(default="", max_length=2_000)
     sparql: str = Field(default="", max_length=100_000)
+    earlier: tuple[Turn, ...] = Field(default=(), max_length=MOST_EARLIER)
 
 
 def agents_of(default: Asked) -> list[str]:
@@ -117,7 +120,7 @@ class Answers:
             check()
             with self._using(asked, notice) as solver:
                 notice("thinking …")
-                result = solver.ask(asked.question, check)
+                result = solver.ask(asked.question, check, asked.earlier)
                 check()
                 number = secrets.token_hex(6)
                 self._given[number] = _unrated(number, asked, solver, result)
@@ -218,6 +221,7 @@ def _answer(solver: Solver, result: AskResult) -> dict[str, Any]:
     return {
         **table,
         "status": attempt.status,
+        "question": result.question,
         "memory": list(result.memory),
         "confidence": trust.confidence if trust and trust.calibrated else None,
         "explanation": trust.explanation if trust else "",
@@ -227,13 +231,13 @@ def _answer(solver: Solver, result: AskResult) -> dict[str, Any]:
 
 
 def _unrated(number: str, asked: Asked, solver: Solver, result: AskResult) -> Feedback:
-    task = task_of_question(asked.question, solver.corpus)
+    task = task_of_question(result.question, solver.corpus)
     total = getattr(result.rows, "total", None)
     experience = Experience(
         task=task.id,
         group=task.group,
         corpus=task.corpus,
-        question=asked.question,
+        question=result.question,
         sparql=result.sparql,
         success=False,
         judge="person",

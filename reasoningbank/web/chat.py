@@ -11,8 +11,11 @@ from pydantic import BaseModel, Field
 
 from reasoningbank.corpus import known_packs
 from reasoningbank.errors import UsageError
-from reasoningbank.web.answers import Asked, agents_of
+from reasoningbank.web.answers import MOST_EARLIER, Asked, agents_of
 from reasoningbank.web.guard import valid
+
+#: Characters of an earlier message that are read.
+MOST_TURN_CHARS = 2_000
 
 
 class ChatRequest(BaseModel):
@@ -32,23 +35,36 @@ def model_names(default: Asked) -> list[str]:
 def question_of(request: ChatRequest, default: Asked) -> Asked:
     """Return the last message as a question to the agent and pack that the model names.
 
-    Agents answer one question at a time, so earlier messages are not read.
+    The messages before it are the conversation that it follows up.
     """
     agent, _, pack = request.model.partition("/")
     agent = agent or default.agent
     if agent not in agents_of(default):
         hint = f"choose {', '.join(model_names(default)[:3])}, …"
         raise UsageError(f"no model {request.model!r}", hint=hint, code="model_not_found")
-    asked = [one.get("content") for one in request.messages if one.get("role") == "user"]
-    last = asked[-1] if asked else ""
-    if isinstance(last, list):
-        parts = [part.get("text") for part in last if isinstance(part, dict)]
-        last = "\n".join(part for part in parts if isinstance(part, str))
-    question = last.strip() if isinstance(last, str) else ""
+    turns: list[dict[str, str]] = []
+    for message in request.messages:
+        if message.get("role") == "user":
+            turns.append({"question": _words(message), "answer": ""})
+        elif message.get("role") == "assistant" and turns:
+            # An answer of ours begins with its sentence.
+            turns[-1]["answer"] = _words(message).partition("\n\n")[0][:MOST_TURN_CHARS]
+    last = turns.pop()["question"] if turns else ""
     # The default's address is that of its own pack's endpoint.
     url = default.url if pack in ("", default.pack) else ""
-    found = {"agent": agent, "pack": pack or default.pack, "url": url, "question": question}
-    return valid(Asked.model_validate, {**default.model_dump(), **found})
+    found = {"agent": agent, "pack": pack or default.pack, "url": url, "question": last}
+    earlier = [turn | {"question": turn["question"][:MOST_TURN_CHARS]} for turn in turns]
+    given = {**default.model_dump(), **found, "earlier": earlier[-MOST_EARLIER:]}
+    return valid(Asked.model_validate, given)
+
+
+def _words(message: Mapping[str, Any]) -> str:
+    """Return the text of a message, whose content may come in parts."""
+    content = message.get("content")
+    if isinstance(content, list):
+        parts = [part.get("text") for part in content if isinstance(part, dict)]
+        content = "\n".join(part for part in parts if isinstance(part, str))
+    return content.strip() if isinstance(content, str) else ""
 
 
 def completion(answer: Mapping[str, Any], model: str) -> dict[str, Any]:

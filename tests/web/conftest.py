@@ -38,6 +38,11 @@ def written(sparql: str) -> Reply:
     return chat(f"[[ ## sparql ## ]]\n{sparql}\n\n[[ ## completed ## ]]")
 
 
+def rewritten(question: str) -> Reply:
+    """Return the reply of a model that rewrites a follow-up."""
+    return chat(f"[[ ## rewritten ## ]]\n{question}\n\n[[ ## completed ## ]]")
+
+
 @dataclass
 class Page:
     """The server as a browser finds it, and what is behind it."""

@@ -13,7 +13,7 @@ from reasoningbank.experiment.feedback import read_feedback
 from reasoningbank.experiment.state import StateWriter, hold_run
 from reasoningbank.memory import MemoryBank
 
-from .conftest import EMPTY, MANIFEST, QUERY, QUESTION, Page, written
+from .conftest import EMPTY, MANIFEST, QUERY, QUESTION, Page, rewritten, written
 
 Visit = Callable[..., Any]
 PHONE = {"width": 360, "height": 740}
@@ -62,6 +62,24 @@ def test_the_query_is_changed_and_run_again(visit: Visit, page: Page) -> None:
     shown.fill(".editor textarea", "SELECT ?x {")
     shown.click("text=Run it again")
     shown.wait_for_selector(".checks .against")
+
+
+def test_a_follow_up_keeps_the_conversation_until_a_new_one(visit: Visit, page: Page) -> None:
+    page.script(written(QUERY), rewritten("Which of them are tall?"), written(QUERY))
+    shown = visit()
+    assert not shown.is_visible("#afresh")
+    ask(shown)
+    shown.fill("#question", "And tall ones?")
+    shown.press("#question", "Enter")
+    shown.wait_for_selector("text=Understood as: Which of them are tall?")
+    assert shown.locator(".answer").count() == 2
+    shown.click("#afresh")
+    assert not shown.is_visible("#afresh")
+    page.script(written(QUERY))
+    shown.fill("#question", "Which are trees?")
+    shown.press("#question", "Enter")
+    until(shown, "document.querySelectorAll('.answer .said').length === 3")
+    assert len(page.model.asked) == 1
 
 
 def test_examples_are_asked_with_a_click_and_rated(visit: Visit, page: Page) -> None:

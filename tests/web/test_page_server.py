@@ -23,7 +23,7 @@ from reasoningbank.experiment.state import StateWriter, hold_run
 from reasoningbank.web import PageSettings
 from reasoningbank.web.answers import Answers, Asked
 
-from .conftest import EMPTY, LM, QUERY, QUESTION, Page, events_of, serving, written
+from .conftest import EMPTY, LM, QUERY, QUESTION, Page, events_of, rewritten, serving, written
 
 LONG = {"role": "user", "content": "x" * 2_001}
 
@@ -50,6 +50,21 @@ def test_steps_come_before_the_answer(page: Page) -> None:
     assert answer["findings"] == []
     assert answer["confidence"] is None
     assert answer["explanation"]
+
+
+def test_a_follow_up_is_rewritten_to_stand_alone(page: Page) -> None:
+    page.script(rewritten("Which plants near the pine are mosses?"), written(QUERY))
+    turn = {"question": QUESTION, "answer": "3 results: t:oak and 2 more."}
+    events = page.asked(question="And mosses?", earlier=[turn])
+    steps = [data for name, data in events if name == "step"]
+    assert (steps[0]["name"], steps[1]["name"]) == ("follow-up", "detect")
+    answer = answer_in(events)
+    assert answer["question"] == "Which plants near the pine are mosses?"
+    first, second = (str(one.body["messages"]) for one in page.model.asked)
+    assert "3 results: t:oak" in first
+    assert "Which plants near the pine are mosses?" in second
+    # Both calls are counted.
+    assert (answer["lm_calls"], answer["prompt_tokens"]) == (2, 22)
 
 
 def test_other_agents_answer_with_the_same_model(page: Page) -> None:
@@ -205,6 +220,18 @@ def test_a_chat_client_asks(page: Page) -> None:
     assert any("[retrieve]" in step for step in steps if step)
     assert QUERY in "".join(one.choices[0].delta.content or "" for one in parts)
     assert parts[-1].choices[0].finish_reason == "stop"
+    page.script(rewritten("How tall is the oak?"), written(QUERY))
+    conversation: Any = [
+        *messages,
+        {"role": "assistant", "content": f"{text}"},
+        {"role": "user", "content": "And the oak?"},
+    ]
+    client.chat.completions.create(model="direct", messages=conversation)
+    first, second = (str(one.body["messages"]) for one in page.model.asked)
+    assert QUESTION in first
+    assert "And the oak?" in first
+    assert QUERY not in first
+    assert "How tall is the oak?" in second
     with pytest.raises(NotFoundError):
         client.chat.completions.create(model="gpt-5", messages=messages)
 

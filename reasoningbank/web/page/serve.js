@@ -41,6 +41,16 @@ async function* eventsOf(response) {
 const CHOICES = ["pack", "url", "agent", "lm", "memory"];
 const chosen = () => Object.fromEntries(CHOICES.map((name) => [name, byId(name).value.trim()]));
 
+/** The conversation that the next question follows up: its questions, and their answers. */
+let thread = [];
+const MOST_EARLIER = 8;
+
+function follow(turns) {
+  thread = turns.slice(-MOST_EARLIER);
+  byId("afresh").hidden = !thread.length;
+  byId("question").placeholder = thread.length ? "Ask a follow-up …" : "Ask a question about the data …";
+}
+
 function showChoices() {
   const { pack, url, agent, lm, memory } = chosen();
   const parts = [agent, lm, pack || "no pack", url, memory && `memory ${memory}`];
@@ -53,7 +63,7 @@ async function showExamples() {
   const questions = found.ok ? await found.json() : [];
   if (pack !== byId("pack").value) return;
   const button = (text) =>
-    h("button", { type: "button", onclick: () => { byId("question").value = text; ask(); } }, text);
+    h("button", { type: "button", onclick: () => { follow([]); byId("question").value = text; ask(); } }, text);
   replace(byId("examples"), questions.map(button));
 }
 
@@ -154,7 +164,9 @@ function showAnswer(place, answer, asked) {
   const price = answer.dollars === null ? "no known price" : answer.dollars ? `$${answer.dollars.toFixed(4)}` : "free";
   const cost = [answer.status, many(answer.iterations, "turn"), many(answer.tool_calls, "tool call"),
     `${count(answer.prompt_tokens + answer.completion_tokens)} tokens`, duration(answer.seconds), price];
-  replace(place, result, answer.sparql && [h("h3", {}, "Query"), editor(answer.sparql, asked, show)],
+  const understood = answer.question && answer.question !== asked.question &&
+    h("p", { class: "quiet" }, `Understood as: ${answer.question}`);
+  replace(place, understood, result, answer.sparql && [h("h3", {}, "Query"), editor(answer.sparql, asked, show)],
     thumbs(answer), h("p", { class: "cost" }, cost.join(" · ")));
   announce(answer.sentence);
 }
@@ -164,7 +176,7 @@ let asking = null;
 async function ask() {
   const question = byId("question").value.trim();
   if (!question || asking) return;
-  const asked = { ...chosen(), question };
+  const asked = { ...chosen(), question, earlier: thread };
   const name = h("span", {}, "opening");
   const list = h("ol", {});
   const steps = h("details", { class: "steps running", open: true }, h("summary", {}, name), list);
@@ -185,6 +197,8 @@ async function ask() {
         name.textContent = `${many(list.children.length, "step")} · ${duration(data.seconds)}`;
         steps.open = false;
         showAnswer(place, data, asked);
+        follow([...thread, { question: data.question, answer: data.sentence.slice(0, 2000) }]);
+        byId("question").value = "";
       }
     }
     if (!place.hasChildNodes()) throw new Error("the server stopped answering");
@@ -202,7 +216,9 @@ async function ask() {
 if (byId("ask")) {
   byId("ask").addEventListener("submit", (event) => { event.preventDefault(); ask(); });
   byId("stop").addEventListener("click", () => asking?.abort());
+  byId("afresh").addEventListener("click", () => { follow([]); byId("question").focus(); });
   byId("choices").addEventListener("input", showChoices);
+  for (const name of ["pack", "url"]) byId(name).addEventListener("change", () => follow([]));
   byId("pack").addEventListener("change", showExamples);
   byId("question").addEventListener("keydown", (event) => {
     if (event.key === "Enter" && !event.shiftKey) { event.preventDefault(); ask(); }

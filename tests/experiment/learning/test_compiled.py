@@ -31,7 +31,6 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "GEPA": {"max_metric_calls": 20},
     "MIPROv2": {},
 }
-HAS_OPTUNA = importlib.util.find_spec("optuna") is not None
 
 
 @pytest.fixture
@@ -57,12 +56,6 @@ def made(learning: Make) -> Make:
 def test_what_an_optimizer_makes_is_what_trials_see(
     made: Make, run: Run, model: ScriptedServer, optimizer: str
 ) -> None:
-    if optimizer == "MIPROv2" and not HAS_OPTUNA:
-        with pytest.raises(SetupError) as caught:
-            run(made(arm(optimizer)))
-        assert (caught.value.code, caught.value.fields["package"]) == ("no-package", "optuna")
-        assert not model.asked
-        return
     notices: list[str] = []
     folder = run(made(arm(optimizer)), on_notice=notices.append)
     found = folder.program("made", 0)
@@ -88,6 +81,21 @@ def test_what_an_optimizer_makes_is_what_trials_see(
     (cost,) = summarise_run(folder).compiled
     assert cost["usage"] == found["usage"]
     assert cost["new_instructions"] == (optimizer in ("GEPA", "MIPROv2"))
+
+
+def test_a_package_that_an_optimizer_lacks_is_named_before_the_model_is_asked(
+    made: Make, run: Run, model: ScriptedServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = importlib.util.find_spec
+    monkeypatch.setattr(
+        importlib.util,
+        "find_spec",
+        lambda name, *rest: None if name == "optuna" else found(name, *rest),
+    )
+    with pytest.raises(SetupError) as caught:
+        run(made(arm("MIPROv2")))
+    assert (caught.value.code, caught.value.fields["package"]) == ("no-package", "optuna")
+    assert not model.asked
 
 
 def test_what_is_compiled_travels_to_workers(made: Make, run: Run, model: ScriptedServer) -> None:
