@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -43,7 +44,7 @@ class Planned:
     allowed: bool  #: Whether the run may write there
 
 
-class Runtime:
+class Runtime(contextlib.AbstractContextManager["Runtime"]):
     """Reaches the Web and endpoints for one run, within its limits; threads may share it.
 
     Args:
@@ -99,9 +100,6 @@ class Runtime:
         )
         self._journal = Journal(None if dry_run else journal, program=program, resume=resume)
         self._writer = Writer(self._web, self._journal, unanswered, self._check_write)
-
-    def __enter__(self) -> Runtime:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.close()

@@ -72,7 +72,7 @@ class Write:
     earlier: bool = False
 
 
-class Journal:
+class Journal(contextlib.AbstractContextManager["Journal"]):
     """The writes of one run, in memory and, if a file is given, on disk.
 
     `program` identifies the program; only the same program can `resume` a journal.
@@ -115,9 +115,6 @@ class Journal:
         except BaseException:
             self._db.close()
             raise
-
-    def __enter__(self) -> Journal:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.close()

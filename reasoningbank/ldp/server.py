@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import io
 import logging
+import shutil
 import socket
+import tempfile
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -248,6 +249,8 @@ def _query(request: Request) -> tuple[str, Mapping[str, list[str]]]:
 
 
 MAX_BODY = 64 * 1024 * 1024
+#: Bytes of a result that are kept in memory until all of it is there.
+_IN_MEMORY = 16 * 1024 * 1024
 #: Bytes of an oversized body that are read, so that its sender sees the response.
 _MAX_UNWANTED = 1024 * 1024
 _MAX_DIGITS = 19
@@ -388,7 +391,7 @@ class _Handler(BaseHTTPRequestHandler):
                 if description is not None:
                     self._send(description)
                 else:
-                    self._stream(*query_result(self.server.documents, request))
+                    self._send_result(*query_result(self.server.documents, request))
             else:
                 self._send(respond(self.server.documents, request))
         except Refused as refused:
@@ -445,52 +448,26 @@ class _Handler(BaseHTTPRequestHandler):
             raise Refused(415, "send the body uncompressed")
         return body
 
-    def _send(self, reply: Response) -> None:
+    def _send_result(self, media_type: str, write: Callable[[IO[bytes]], object]) -> None:
+        # It is complete before the first byte is sent: a query that fails half-way is an error.
+        with tempfile.SpooledTemporaryFile(_IN_MEMORY) as result:
+            try:
+                write(result)
+            except (OSError, RuntimeError, ValueError) as error:
+                raise Refused(500, f"the query failed: {error}") from error
+            self._send(Response(200, {"Content-Type": media_type}), result)
+
+    def _send(self, reply: Response, result: IO[bytes] | None = None) -> None:
         self.send_response(reply.status)
         for name, value in reply.headers.items():
             self.send_header(name, value)
         if reply.status not in (204, 304):
-            self.send_header("Content-Length", str(len(reply.body)))
+            self.send_header("Content-Length", str(result.tell() if result else len(reply.body)))
         if self.close_connection:
             self.send_header("Connection", "close")
         self.end_headers()
         if self.command != "HEAD":
             self.wfile.write(reply.body)
-
-    def _stream(self, media_type: str, write: Callable[[IO[bytes]], object]) -> None:
-        chunked = self.request_version != "HTTP/1.0"
-        self.close_connection |= not chunked
-        self.send_response(200)
-        self.send_header("Content-Type", media_type)
-        if chunked:
-            self.send_header("Transfer-Encoding", "chunked")
-        self.end_headers()
-        if self.command == "HEAD":
-            return
-        out = io.BufferedWriter(_Chunks(self.wfile, chunked), 64 * 1024)
-        try:
-            write(out)
-            out.flush()
-            if chunked:
-                self.wfile.write(b"0\r\n\r\n")
-        except Exception:
-            # Without the last chunk, clients see that the result is incomplete.
-            self.close_connection = True
-            with contextlib.suppress(OSError):
-                out.flush()
-
-
-class _Chunks(io.RawIOBase):
-    """Sends what is written as chunks of HTTP/1.1, or as it is."""
-
-    def __init__(self, out: Any, chunked: bool) -> None:
-        self._out = out
-        self._chunked = chunked
-
-    def writable(self) -> bool:
-        return True
-
-    def write(self, data: Any) -> int:
-        text = bytes(data)
-        self._out.write(b"%x\r\n%b\r\n" % (len(text), text) if self._chunked else text)
-        return len(text)
+            if result is not None:
+                result.seek(0)
+                shutil.copyfileobj(result, self.wfile)

@@ -40,13 +40,14 @@ def make_server(shared: Shared, sessions: Sessions) -> Server[Any]:
     """Return a server of the Model Context Protocol; its sessions keep their handles."""
     pack, root = shared.settings.pack, root_of(shared.settings)
     tools = toolbox(shared.settings, root)
+    schemas = {name: tool.arguments.model_json_schema() for name, tool in tools.items()}
 
     async def list_tools(_: object, __: object) -> types.ListToolsResult:
         found = [
             types.Tool(
                 name=tool.name,
                 description=tool.description,
-                input_schema=tool.arguments.model_json_schema(),
+                input_schema=schemas[tool.name],
                 annotations=types.ToolAnnotations(
                     read_only_hint=not tool.writes,
                     destructive_hint=tool.writes,
@@ -56,9 +57,6 @@ def make_server(shared: Shared, sessions: Sessions) -> Server[Any]:
             for tool in tools.values()
         ]
         return types.ListToolsResult(tools=found)
-
-    def input_schema(name: str) -> dict[str, Any] | None:
-        return tools[name].arguments.model_json_schema() if name in tools else None
 
     async def call_tool(
         context: ServerRequestContext[Any, Any], params: types.CallToolRequestParams
@@ -118,7 +116,7 @@ def make_server(shared: Shared, sessions: Sessions) -> Server[Any]:
         on_list_resources=list_resources,
         on_list_resource_templates=list_templates,
         on_read_resource=read_resource,
-        get_tool_input_schema=input_schema,
+        get_tool_input_schema=schemas.get,
     )
 
 
