@@ -7,7 +7,7 @@ runtime, which makes every request. Each operation is one small class (`Operatio
 from rdflib import Graph
 
 import reasoningbank.algebra.builtin  # noqa: F401 - registers the operations
-from reasoningbank.algebra.evaluation import Evaluation, Limits, QueryRequest, RuntimeOf, Sent
+from reasoningbank.algebra.evaluation import Evaluation, Limits, QueryRequest, Sent
 from reasoningbank.algebra.operation import (
     Example,
     Operation,
@@ -21,7 +21,7 @@ from reasoningbank.algebra.operation import (
 )
 from reasoningbank.algebra.program import Program, mistakes, read_program, run_program
 from reasoningbank.algebra.queries import as_query, is_empty
-from reasoningbank.algebra.runtime import Planned, Runtime
+from reasoningbank.algebra.runtime import Planned, Runtime, RuntimeOf
 from reasoningbank.algebra.source import parse_program, with_prefixes
 from reasoningbank.algebra.terms import (
     PREFIXES,

@@ -20,7 +20,6 @@ from reasoningbank.algebra.evaluation import (
     Block,
     Evaluation,
     RunBudget,
-    RuntimeOf,
     VariableScope,
 )
 from reasoningbank.algebra.operation import (
@@ -32,6 +31,7 @@ from reasoningbank.algebra.operation import (
     kind_of,
     operation,
 )
+from reasoningbank.algebra.runtime import Runtime
 from reasoningbank.algebra.source import fill_template, with_prefixes
 from reasoningbank.algebra.terms import (
     PREFIXES,
@@ -115,7 +115,7 @@ def mistakes(
 
 
 def run_program(
-    program: Program | Any, runtime: RuntimeOf, variables: Mapping[str, Value] | None = None
+    program: Program | Any, runtime: Runtime, variables: Mapping[str, Value] | None = None
 ) -> Value:
     """Run a program.
 

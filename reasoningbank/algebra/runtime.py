@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from rdflib import BNode, Graph
 
@@ -265,6 +265,10 @@ class Runtime(contextlib.AbstractContextManager["Runtime"]):
             hint = f"allowed: {known}" if known else "allow its base with --allow-write"
             what, code = "may not be written", "write-not-allowed"
             raise UsageError(what, where=address, hint=hint, code=code)
+
+
+#: What a program needs of a runtime.
+RuntimeOf: TypeAlias = Runtime
 
 
 class _Rows:

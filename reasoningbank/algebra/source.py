@@ -23,11 +23,12 @@ def parse_program(text: str) -> Any:
 
     def object_of(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         made = dict(pairs)
-        for name in made if len(made) < len(pairs) else ():
-            if sum(name == other for other, _ in pairs) > 1:
-                hint, what = "keep one of them, or make it a list", f"the key {name!r} occurs twice"
-                more = {"hint": hint, "code": "duplicate-key", "key": name}
-                raise terms.ProgramError(f"{what} in an object", where="$", **more)
+        if len(made) < len(pairs):
+            names = [name for name, _ in pairs]
+            name = next(one for at, one in enumerate(names) if one in names[:at])
+            hint, what = "keep one of them, or make it a list", f"the key {name!r} occurs twice"
+            more = {"hint": hint, "code": "duplicate-key", "key": name}
+            raise terms.ProgramError(f"{what} in an object", where="$", **more)
         return made
 
     def constant(name: str) -> Any:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import os
+import errno
 import re
-import tempfile
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,7 +14,8 @@ from urllib.parse import quote, urlsplit
 
 import pyoxigraph as ox
 
-from reasoningbank.errors import UsageError
+from reasoningbank.cache import write_bytes_atomically
+from reasoningbank.errors import RecordError, UsageError
 from reasoningbank.ldp.exchange import Refused, fingerprint
 from reasoningbank.sparql.terms import full
 
@@ -192,24 +192,14 @@ class Folder:
             # Two documents can want one file: `a` and `A` on some disks, `a/index` and `a/`.
             if new and file.exists():
                 raise Refused(409, f"another document is kept in the file {file.name}")
-            file.parent.mkdir(parents=True, exist_ok=True)
-            # Not by the name of the file, which may have the greatest length already.
-            handle, name = tempfile.mkstemp(dir=file.parent, prefix=".", suffix=".part")
-            try:
-                with os.fdopen(handle, "wb") as out:
-                    out.write(ox.serialize(triples, format=ox.RdfFormat.TURTLE) or b"")
-                    out.flush()
-                    os.fsync(out.fileno())
-                os.replace(name, file)  # noqa: PTH105 - atomic
-            except BaseException:
-                with contextlib.suppress(OSError):
-                    os.unlink(name)  # noqa: PTH108
-                raise
-        except (FileExistsError, NotADirectoryError, IsADirectoryError) as error:
-            raise Refused(409, f"a file is in the way of {url}") from error
-        except OSError as error:
-            status = 414 if "name too long" in str(error).lower() else 507
-            raise Refused(status, f"the file cannot be written: {error.strerror}") from error
+            write_bytes_atomically(file, ox.serialize(triples, format=ox.RdfFormat.TURTLE) or b"")
+        except (OSError, RecordError) as error:
+            cause = error.__cause__ if isinstance(error, RecordError) else error
+            assert isinstance(cause, OSError)
+            if isinstance(cause, FileExistsError | NotADirectoryError | IsADirectoryError):
+                raise Refused(409, f"a file is in the way of {url}") from error
+            status = 414 if cause.errno == errno.ENAMETOOLONG else 507
+            raise Refused(status, f"the file cannot be written: {cause.strerror}") from error
 
     def remove(self, url: str) -> None:
         """Remove a document's file, and a container's folder if empty."""

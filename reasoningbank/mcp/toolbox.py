@@ -216,41 +216,17 @@ def root_of(settings: Settings) -> str:
 def pages(shared: Shared) -> list[Page]:
     """Return the resources of a server; the last one has a variable in its address."""
     root, pack = root_of(shared.settings), shared.settings.pack
-    found = [
-        Page(
-            f"{root}sense-card",
-            "sense card",
-            f"What {pack.name} is and holds, in a few lines: sizes, main classes, prefixes",
-            "text/plain",
-            lambda _: shared.card("L0"),
-        ),
-        Page(
-            f"{root}algebra/operations",
-            "operations of programs",
-            "Every operation of Web Algebra with its arguments and an example",
-            "text/markdown",
-            lambda _: _about_programs("operations"),
-        ),
-        Page(
-            f"{root}algebra/schema",
-            "JSON Schema of programs",
-            "The JSON Schema of Web Algebra programs",
-            "application/json",
-            lambda _: _about_programs("schema"),
-        ),
-        Page(
-            f"{root}schema/",
-            "schema card",
-            "The classes and properties near a question, with domains, ranges and usage",
-            "text/plain",
-            lambda question: shared.card("L1", question),
-            variable="question",
-        ),
-    ]
+    reads: dict[str, Callable[[str], str]] = {"sense-card": lambda _: shared.card("L0")}
     if (schema := pack.schema) is not None:
-        about = f"The classes and properties of {pack.name} with domains, ranges and comments"
-        read = lambda _: schema.read_text(encoding="utf-8")  # noqa: E731
-        found.insert(1, Page(f"{root}schema", "schema", about, "text/turtle", read))
+        reads["schema"] = lambda _: schema.read_text(encoding="utf-8")
+    reads["algebra/operations"] = lambda _: _about_programs("operations")
+    reads["algebra/schema"] = lambda _: _about_programs("schema")
+    reads["schema/"] = lambda question: shared.card("L1", question)
+    found = []
+    for path, read in reads.items():
+        name, about, kind = TEXTS["pages"][path]
+        variable = "question" if path.endswith("/") else ""
+        found.append(Page(root + path, name, about.format(name=pack.name), kind, read, variable))
     return found
 
 
