@@ -7,10 +7,21 @@ from typing import Annotated, Any
 
 from rdflib import RDF, BNode, Graph, Literal, Namespace, URIRef
 
-from reasoningbank.algebra import operation
 from reasoningbank.algebra.builtin.endpoints import QUERIES
 from reasoningbank.algebra.builtin.strings import encode_for_uri
 from reasoningbank.algebra.evaluation import Evaluation, Method
+from reasoningbank.algebra.operation import (
+    Flag,
+    GraphLike,
+    Graphs,
+    PlainText,
+    Query,
+    Text,
+    Uri,
+    Url,
+    Visible,
+    define,
+)
 from reasoningbank.algebra.queries import check_update, source_query
 from reasoningbank.algebra.terms import ProgramError, locating, scalar
 from reasoningbank.algebra.values import Table, Value
@@ -25,9 +36,7 @@ LDH = Namespace("https://w3id.org/atomgraph/linkeddatahub#")
 WRITTEN = ("status", "url")
 _WRITING = {"writes": True, "columns": lambda given: WRITTEN}
 _NO_TEXT = Literal("")
-OnlyNew = Annotated[
-    operation.Flag, "Whether to fail if the document exists, instead of replacing it"
-]
+OnlyNew = Annotated[Flag, "Whether to fail if the document exists, instead of replacing it"]
 
 
 def _write(
@@ -38,27 +47,27 @@ def _write(
     return Table(WRITTEN, [{"status": scalar(sent.status), "url": URIRef(sent.url)}])
 
 
-@operation.define("GET", "graph", _DOCUMENTS)
-def get(run: Evaluation, url: Annotated[operation.Url, "The document's address"]) -> Value:
+@define("GET", "graph", _DOCUMENTS)
+def get(run: Evaluation, url: Annotated[Url, "The document's address"]) -> Value:
     """Fetches RDF data from a URL and returns it as a graph."""
     return run.runtime.get(url)
 
 
-@operation.define("POST", "table", _DOCUMENTS, base_argument="url", **_WRITING)
+@define("POST", "table", _DOCUMENTS, base_argument="url", **_WRITING)
 def post(
     run: Evaluation,
-    url: Annotated[operation.Url, "The document's address"],
-    data: Annotated[operation.GraphLike, "What is appended: JSON-LD, or an operation's graph"],
+    url: Annotated[Url, "The document's address"],
+    data: Annotated[GraphLike, "What is appended: JSON-LD, or an operation's graph"],
 ) -> Value:
     """Appends RDF data to the document at a URL; yields the status and the URL."""
     return _write(run, "POST", url, data)
 
 
-@operation.define("PUT", "table", _DOCUMENTS, base_argument="url", **_WRITING)
+@define("PUT", "table", _DOCUMENTS, base_argument="url", **_WRITING)
 def put(
     run: Evaluation,
-    url: Annotated[operation.Url, "The document's address"],
-    data: Annotated[operation.GraphLike, "Its new content: JSON-LD, or an operation's graph"],
+    url: Annotated[Url, "The document's address"],
+    data: Annotated[GraphLike, "Its new content: JSON-LD, or an operation's graph"],
     only_new: OnlyNew = False,
 ) -> Value:
     """Creates or replaces the document at a URL with RDF data; yields the status and the URL."""
@@ -66,18 +75,18 @@ def put(
 
 
 @locating("args.update")
-def _check_update(given: Mapping[str, Any], visible: operation.Visible | None) -> None:
+def _check_update(given: Mapping[str, Any], visible: Visible | None) -> None:
     text = source_query(given["update"])
     if text is not None and (given["update"] == text or not is_update(text)):
         # What is put together is checked in full by the operations that do it.
         check_update(text)
 
 
-@operation.define("PATCH", "table", _DOCUMENTS, check=_check_update, **_WRITING)
+@define("PATCH", "table", _DOCUMENTS, check=_check_update, **_WRITING)
 def patch(
     run: Evaluation,
-    url: Annotated[operation.Url, "The document's address"],
-    update: Annotated[operation.Query, "A SPARQL Update"],
+    url: Annotated[Url, "The document's address"],
+    update: Annotated[Query, "A SPARQL Update"],
 ) -> Value:
     """Changes the document at a URL by a SPARQL Update; yields the status and the URL."""
     update = run.declared(update)
@@ -85,10 +94,10 @@ def patch(
     return _write(run, "PATCH", url, update)
 
 
-@operation.define("Merge", "graph", "Combining graphs")
+@define("Merge", "graph", "Combining graphs")
 def merge(
     run: Evaluation,
-    graphs: Annotated[operation.Graphs, "The graphs: JSON-LD, or operations that yield graphs"],
+    graphs: Annotated[Graphs, "The graphs: JSON-LD, or operations that yield graphs"],
 ) -> Value:
     """Merges a list of RDF graphs into one.
 
@@ -98,21 +107,19 @@ def merge(
     return sum(graphs, Graph())
 
 
-def _check_list(given: Mapping[str, Any], visible: operation.Visible) -> None:
+def _check_list(given: Mapping[str, Any], visible: Visible) -> None:
     if ("endpoint" in given) == ("base" in given):
         both = "takes either endpoint or base, not both"
         what = f"ldh-List {both if 'base' in given else 'needs endpoint or base'}"
         raise ProgramError(what, code="exclusive-arguments")
 
 
-@operation.define(
-    "ldh-List", "table", _LDH, check=_check_list, columns=lambda given: ("child", "title")
-)
+@define("ldh-List", "table", _LDH, check=_check_list, columns=lambda given: ("child", "title"))
 def ldh_list(
     run: Evaluation,
-    url: Annotated[operation.Uri, "The document whose children are listed"],
-    endpoint: Annotated[operation.Url, "The address of the SPARQL endpoint"] = "",
-    base: Annotated[operation.Url, "The base of the LinkedDataHub application"] = "",
+    url: Annotated[Uri, "The document whose children are listed"],
+    endpoint: Annotated[Url, "The address of the SPARQL endpoint"] = "",
+    base: Annotated[Url, "The base of the LinkedDataHub application"] = "",
 ) -> Value:
     """Lists the children of a LinkedDataHub document, as a table ordered by title.
 
@@ -122,13 +129,13 @@ def ldh_list(
     return run.runtime.select(asked, QUERIES["children"] % iri(url))
 
 
-@operation.define("ldh-CreateContainer", "table", _LDH, **_WRITING)
+@define("ldh-CreateContainer", "table", _LDH, **_WRITING)
 def ldh_create_container(
     run: Evaluation,
-    parent: Annotated[operation.Url, "The container in which it is created"],
-    title: Annotated[operation.Text, "Its title"],
-    slug: Annotated[operation.PlainText, "Its name in the URL; the title by default"] = "",
-    description: Annotated[operation.Text, "What it is for"] = _NO_TEXT,
+    parent: Annotated[Url, "The container in which it is created"],
+    title: Annotated[Text, "Its title"],
+    slug: Annotated[PlainText, "Its name in the URL; the title by default"] = "",
+    description: Annotated[Text, "What it is for"] = _NO_TEXT,
     only_new: OnlyNew = False,
 ) -> Value:
     """Creates a LinkedDataHub container document below a parent; yields the status and the URL.
@@ -144,13 +151,13 @@ def ldh_create_container(
     return _write(run, "PUT", str(document), graph, only_new)
 
 
-@operation.define("ldh-CreateItem", "table", _LDH, **_WRITING)
+@define("ldh-CreateItem", "table", _LDH, **_WRITING)
 def ldh_create_item(
     run: Evaluation,
-    container: Annotated[operation.Url, "The container in which it is created"],
-    title: Annotated[operation.Text, "Its title"],
-    slug: Annotated[operation.PlainText, "Its name in the URL; the title by default"] = "",
-    description: Annotated[operation.Text, "What it is about"] = _NO_TEXT,
+    container: Annotated[Url, "The container in which it is created"],
+    title: Annotated[Text, "Its title"],
+    slug: Annotated[PlainText, "Its name in the URL; the title by default"] = "",
+    description: Annotated[Text, "What it is about"] = _NO_TEXT,
     only_new: OnlyNew = False,
 ) -> Value:
     """Creates a LinkedDataHub item document in a container; yields the status and the URL.

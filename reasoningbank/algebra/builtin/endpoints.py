@@ -17,8 +17,20 @@ from typing import Annotated, Any
 
 from rdflib import OWL, RDF, RDFS, Graph, Literal, URIRef
 
-from reasoningbank.algebra import operation, queries
+from reasoningbank.algebra import queries
 from reasoningbank.algebra.evaluation import Evaluation, QueryRequest
+from reasoningbank.algebra.operation import (
+    Name,
+    Names,
+    Query,
+    RowOrTerm,
+    TableLike,
+    Text,
+    Url,
+    Visible,
+    Yield,
+    define,
+)
 from reasoningbank.algebra.terms import ProgramError, locating, one_of, scalar
 from reasoningbank.algebra.values import Row, Value
 from reasoningbank.errors import QueryError
@@ -30,14 +42,12 @@ _ASKING, _VALUES, _ONTOLOGIES = (
 )
 #: Replies of a model to one question.
 MOST_REPLIES = 3
-Endpoint = Annotated[operation.Url, "The address of the SPARQL endpoint"]
-Asked = Annotated[operation.Query, "The query"]
+Endpoint = Annotated[Url, "The address of the SPARQL endpoint"]
+Asked = Annotated[Query, "The query"]
 
 
-@operation.define("SPARQLString", "text", _ASKING)
-def sparql_string(
-    run: Evaluation, question: Annotated[operation.Text, "What the query is to find"]
-) -> Value:
+@define("SPARQLString", "text", _ASKING)
+def sparql_string(run: Evaluation, question: Annotated[Text, "What the query is to find"]) -> Value:
     """Turns a question in natural language into a SPARQL query that answers it.
 
     The result is a SELECT query (a table of resources and values) or a DESCRIBE query (the
@@ -71,9 +81,9 @@ def _check_written(text: str, request: QueryRequest) -> None:
         raise QueryError(what, hint=hint, code="columns-missing", columns=lacking)
 
 
-def _query_check(form: str) -> Callable[[Mapping[str, Any], operation.Visible], None]:
+def _query_check(form: str) -> Callable[[Mapping[str, Any], Visible], None]:
     @locating("args.query")
-    def check(given: Mapping[str, Any], visible: operation.Visible) -> None:
+    def check(given: Mapping[str, Any], visible: Visible) -> None:
         text = queries.source_query(given["query"])
         if text is not None:
             # What is put together is checked in full by the operations that do it.
@@ -88,7 +98,7 @@ def _selected(given: Mapping[str, Any]) -> tuple[str, ...] | None:
     return None if shape is None or shape.star else shape.projected
 
 
-def _asks(form: str, yields: operation.Yield, does: str, columns: Any = None) -> None:
+def _asks(form: str, yields: Yield, does: str, columns: Any = None) -> None:
     """Register the operation that asks an endpoint a query of one form."""
 
     def asked(run: Evaluation, endpoint: Endpoint, query: Asked) -> Value:
@@ -103,7 +113,7 @@ def _asks(form: str, yields: operation.Yield, does: str, columns: Any = None) ->
 
     asked.__doc__ = f"Asks a SPARQL endpoint {does}."
     traits = {"columns": columns} if columns else {}
-    operation.define(form, yields, _ASKING, check=_query_check(form), asks=form, **traits)(asked)
+    define(form, yields, _ASKING, check=_query_check(form), asks=form, **traits)(asked)
 
 
 _asks("SELECT", "table", "a SELECT query and returns its rows as a table", _selected)
@@ -116,7 +126,7 @@ _asks("CONSTRUCT", "graph", "a CONSTRUCT query and returns the graph")
 ASKING = ("SELECT", "ASK", "DESCRIBE", "CONSTRUCT")
 
 
-def _check_substitute(given: Mapping[str, Any], visible: operation.Visible) -> None:
+def _check_substitute(given: Mapping[str, Any], visible: Visible) -> None:
     query, name, binding = given["query"], given.get("var"), given["binding"]
     if "var" not in given and isinstance(binding, str | bool | int | float):
         raise _lacks_var("args")
@@ -126,13 +136,13 @@ def _check_substitute(given: Mapping[str, Any], visible: operation.Visible) -> N
     queries.check_substitution(query, name.lstrip("?$"), term)
 
 
-@operation.define("Substitute", "text", _VALUES, check=_check_substitute)
+@define("Substitute", "text", _VALUES, check=_check_substitute)
 def substituted(
     run: Evaluation,
     *,
-    query: Annotated[operation.Query, "A SPARQL query (or update)"],
-    var: Annotated[operation.Name, "The variable, without ?"] = "",
-    binding: Annotated[operation.RowOrTerm, "The value: a term, or a row"],
+    query: Annotated[Query, "A SPARQL query (or update)"],
+    var: Annotated[Name, "The variable, without ?"] = "",
+    binding: Annotated[RowOrTerm, "The value: a term, or a row"],
 ) -> Value:
     """Replaces a variable of a SPARQL query with a value.
 
@@ -160,17 +170,17 @@ def _lacks_var(where: str = "") -> ProgramError:
 
 
 @locating("args.query")
-def _check_values(given: Mapping[str, Any], visible: operation.Visible) -> None:
+def _check_values(given: Mapping[str, Any], visible: Visible) -> None:
     if isinstance(given["query"], str):
         queries.check_query(given["query"])
 
 
-@operation.define("Values", "text", _VALUES, check=_check_values)
+@define("Values", "text", _VALUES, check=_check_values)
 def joined_with_values(
     run: Evaluation,
-    query: Annotated[operation.Query, "A SPARQL query without VALUES at its end"],
-    data: Annotated[operation.TableLike, "A table, or a list of bindings"],
-    vars: Annotated[operation.Names, "Columns to take; all by default"] = (),
+    query: Annotated[Query, "A SPARQL query without VALUES at its end"],
+    data: Annotated[TableLike, "A table, or a list of bindings"],
+    vars: Annotated[Names, "Columns to take; all by default"] = (),
 ) -> Value:
     """Joins a SPARQL query with the rows of a table, by a VALUES block behind it.
 
@@ -221,13 +231,13 @@ def _described(run: Evaluation, endpoint: str, query: str, kind: URIRef, broader
     return graph
 
 
-@operation.define("ExtractClasses", "graph", _ONTOLOGIES)
+@define("ExtractClasses", "graph", _ONTOLOGIES)
 def extract_classes(run: Evaluation, endpoint: Endpoint) -> Value:
     """Extracts the classes of a dataset as an OWL ontology: declared ones, and those in use."""
     return _described(run, endpoint, QUERIES["classes"], OWL.Class, RDFS.subClassOf)
 
 
-@operation.define("ExtractObjectProperties", "graph", _ONTOLOGIES)
+@define("ExtractObjectProperties", "graph", _ONTOLOGIES)
 def extract_object_properties(run: Evaluation, endpoint: Endpoint) -> Value:
     """Extracts the object properties of a dataset as an OWL ontology, with domains and ranges.
 
@@ -237,7 +247,7 @@ def extract_object_properties(run: Evaluation, endpoint: Endpoint) -> Value:
     return _properties(run, endpoint, kinds, "!isLiteral(?value)", QUERIES["class_ranges"])
 
 
-@operation.define("ExtractDatatypeProperties", "graph", _ONTOLOGIES)
+@define("ExtractDatatypeProperties", "graph", _ONTOLOGIES)
 def extract_datatype_properties(run: Evaluation, endpoint: Endpoint) -> Value:
     """Extracts the datatype properties of a dataset as an OWL ontology, with their datatypes.
 
