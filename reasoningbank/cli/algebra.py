@@ -20,6 +20,7 @@ from typer import Argument, Option
 
 from reasoningbank import algebra
 from reasoningbank.agents import Budget, Episode, Meter
+from reasoningbank.agents.algebra import ProgramDraft, Writing, composer, shown_programs
 from reasoningbank.algebra.operation import summary
 from reasoningbank.algebra.stage import Stage, open_stage
 from reasoningbank.algebra.terms import scalar
@@ -318,7 +319,7 @@ class Author:
         else:
             hint = "put the SPARQLString into an operation with an endpoint, or give --pack"
             raise UsageError("no endpoint is known for the question", hint=hint)
-        return algebra.composer(self.episode(request.question, about))(request)
+        return composer(self.episode(request.question, about))(request)
 
 
 @contextlib.contextmanager
@@ -347,11 +348,11 @@ def _open_author(lm: str, stage: Stage | None) -> Iterator[Author]:
 
 def _write(
     author: Author, stage: Stage, instruction: str, *, constrained: bool, repairs: int
-) -> algebra.ProgramDraft:
+) -> ProgramDraft:
     notice("writing …")
     episode = author.episode(instruction, stage.endpoint)
-    writing = algebra.Writing(
-        episode, instruction, constrained=constrained, shown=algebra.shown_programs(stage.pack)
+    writing = Writing(
+        episode, instruction, constrained=constrained, shown=shown_programs(stage.pack)
     )
     draft = writing.first()
     for _ in range(repairs):

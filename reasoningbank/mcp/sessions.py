@@ -247,16 +247,28 @@ class Session:
     def sparql(self) -> SPARQLTools:
         """The query tools."""
         opened = self.shared.opened
-        shown = {"client": opened.client, "schema": opened.vocabulary, "profile": opened.profile}
-        make = lambda: SPARQLTools(opened.endpoint, store=self.store, **shown)  # noqa: E731
+
+        def make() -> SPARQLTools:
+            return SPARQLTools(
+                opened.endpoint,
+                store=self.store,
+                client=opened.client,
+                schema=opened.vocabulary,
+                profile=opened.profile,
+            )
+
         return self._once.get("sparql", make)
 
     @property
     def endpoints(self) -> EndpointTools:
         """The discovery tools."""
         endpoints, packs = [self.shared.opened.endpoint], [self.shared.settings.pack]
-        shown = {"store": self.store, "packs": packs, "hidden": self.shared.hidden()}
-        return self._once.get("endpoints", lambda: EndpointTools(endpoints, **shown))
+        hidden = self.shared.hidden()
+
+        def make() -> EndpointTools:
+            return EndpointTools(endpoints, store=self.store, packs=packs, hidden=hidden)
+
+        return self._once.get("endpoints", make)
 
     @property
     def memory(self) -> MemoryTools:
