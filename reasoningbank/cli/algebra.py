@@ -9,7 +9,6 @@ import json
 import shutil
 import sys
 import tempfile
-import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -147,8 +146,6 @@ def run(
 
     Example: reasoningbank algebra run cities.json --allow-write http://localhost/denmark/
     """
-    # rdflib warns about ill-typed literals in the data, which are kept as they are.
-    warnings.filterwarnings("ignore", module=r"rdflib\.")
     data, text = _read(file)
     given = dict(_variable(one) for one in variables or [])
     program = algebra.read_program(data, given, _prefixes(pack))
