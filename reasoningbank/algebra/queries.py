@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import functools
 import re
+import tomllib
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import pyoxigraph
@@ -33,6 +35,8 @@ from reasoningbank.sparql.tokens import (
 )
 from reasoningbank.sparql.tree import QueryTree, outline
 
+#: The queries that operations send of their own.
+QUERIES = tomllib.loads(Path(__file__).with_name("queries.toml").read_text("utf-8"))
 #: Base of relative IRIs.
 _BASE = "http://document.invalid/"
 #: The place and the rule in an error of Oxigraph's parser.

@@ -7,7 +7,6 @@ from typing import Annotated, Any
 
 from rdflib import RDF, BNode, Graph, Literal, Namespace, URIRef
 
-from reasoningbank.algebra.builtin.endpoints import QUERIES
 from reasoningbank.algebra.builtin.strings import encode_for_uri
 from reasoningbank.algebra.evaluation import Evaluation, Method
 from reasoningbank.algebra.operation import (
@@ -22,7 +21,7 @@ from reasoningbank.algebra.operation import (
     Visible,
     define,
 )
-from reasoningbank.algebra.queries import check_update, source_query
+from reasoningbank.algebra.queries import QUERIES, check_update, source_query
 from reasoningbank.algebra.terms import ProgramError, locating, scalar
 from reasoningbank.algebra.values import Table, Value
 from reasoningbank.sparql import iri

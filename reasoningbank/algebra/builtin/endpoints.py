@@ -8,11 +8,9 @@ that all hold at once.
 
 from __future__ import annotations
 
-import tomllib
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Annotated, Any
 
 from rdflib import OWL, RDF, RDFS, Graph, Literal, URIRef
@@ -199,7 +197,6 @@ def joined_with_values(
 
 #: The vocabularies of ontologies are not part of them.
 _OWN = (str(RDF), str(RDFS), str(OWL))
-QUERIES = tomllib.loads(Path(__file__).with_name("queries.toml").read_text("utf-8"))
 _INCLUDES = {
     RDFS.domain: URIRef("http://schema.org/domainIncludes"),
     RDFS.range: URIRef("http://schema.org/rangeIncludes"),
@@ -207,7 +204,7 @@ _INCLUDES = {
 
 
 def _rows(run: Evaluation, endpoint: str, query: str) -> Iterator[Row]:
-    return run.counted(run.runtime.select(endpoint, QUERIES["prefixes"] + query).rows)  # type: ignore[return-value]
+    return run.counted(run.runtime.select(endpoint, queries.QUERIES["prefixes"] + query).rows)  # type: ignore[return-value]
 
 
 def _described(run: Evaluation, endpoint: str, query: str, kind: URIRef, broader: URIRef) -> Graph:
@@ -234,7 +231,7 @@ def _described(run: Evaluation, endpoint: str, query: str, kind: URIRef, broader
 @define("ExtractClasses", "graph", _ONTOLOGIES)
 def extract_classes(run: Evaluation, endpoint: Endpoint) -> Value:
     """Extracts the classes of a dataset as an OWL ontology: declared ones, and those in use."""
-    return _described(run, endpoint, QUERIES["classes"], OWL.Class, RDFS.subClassOf)
+    return _described(run, endpoint, queries.QUERIES["classes"], OWL.Class, RDFS.subClassOf)
 
 
 @define("ExtractObjectProperties", "graph", _ONTOLOGIES)
@@ -244,7 +241,7 @@ def extract_object_properties(run: Evaluation, endpoint: Endpoint) -> Value:
     Domains and ranges that are not declared are found from use.
     """
     kinds = ("ObjectProperty", "DatatypeProperty")
-    return _properties(run, endpoint, kinds, "!isLiteral(?value)", QUERIES["class_ranges"])
+    return _properties(run, endpoint, kinds, "!isLiteral(?value)", queries.QUERIES["class_ranges"])
 
 
 @define("ExtractDatatypeProperties", "graph", _ONTOLOGIES)
@@ -254,7 +251,7 @@ def extract_datatype_properties(run: Evaluation, endpoint: Endpoint) -> Value:
     Domains and datatypes that are not declared are found from use.
     """
     kinds = ("DatatypeProperty", "ObjectProperty")
-    return _properties(run, endpoint, kinds, "isLiteral(?value)", QUERIES["datatypes"])
+    return _properties(run, endpoint, kinds, "isLiteral(?value)", queries.QUERIES["datatypes"])
 
 
 def _properties(
@@ -262,9 +259,12 @@ def _properties(
 ) -> Graph:
     """Return the properties of the first kind, with domains and ranges as declared or used."""
     kind, other = kinds
-    query = QUERIES["properties"] % (kind, condition, other)
+    query = queries.QUERIES["properties"] % (kind, condition, other)
     graph = _described(run, endpoint, query, OWL[kind], RDFS.subPropertyOf)
-    for predicate, used in ((RDFS.domain, QUERIES["domains"] % condition), (RDFS.range, ranges)):
+    for predicate, used in (
+        (RDFS.domain, queries.QUERIES["domains"] % condition),
+        (RDFS.range, ranges),
+    ):
         found: defaultdict[URIRef, set[URIRef]] = defaultdict(set)
         for row in _rows(run, endpoint, used):
             thing, what = row["thing"], row.get("domain", row.get("range"))
