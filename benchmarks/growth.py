@@ -11,8 +11,7 @@ from collections.abc import Callable, Mapping
 
 from benchmarks.measure import Row, median_seconds
 from reasoningbank.judge import Answer, compare
-from reasoningbank.lm.reply import query_in
-from reasoningbank.sparql.extraction import queries_in
+from reasoningbank.lm.reply import queries_in, query_in
 from reasoningbank.sparql.tokens import tokenize
 
 __all__ = ["growth"]

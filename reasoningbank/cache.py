@@ -79,11 +79,9 @@ class DiskCache:
                 self._database = _anew(file, error)
         except (OSError, sqlite3.Error) as error:
             if required:
-                raise UsageError(
-                    f"the cache cannot be opened: {error}",
-                    where=str(file),
-                    hint="name a writable file, or set no cache",
-                ) from None
+                what = f"the cache cannot be opened: {error}"
+                hint = "name a writable file, or set no cache"
+                raise UsageError(what, where=str(file), hint=hint) from None
             logger.warning("%s: cannot be used as a cache (%s)", file, error)
 
     @staticmethod

@@ -1,7 +1,6 @@
 """The error types: one line that says what happened, where, and what to do next.
 
-`recoverable` separates two kinds. After a recoverable error (a wrong query, an unknown handle)
-an agent may try again; any other error ends the trial or the command.
+After a `recoverable` error an agent may try again; any other ends the trial or the command.
 """
 
 from __future__ import annotations
@@ -147,9 +146,6 @@ def need_package(name: str, extra: str) -> None:
 
 def missing_package(error: ModuleNotFoundError) -> Exception:
     """Return what to raise for a module that needs a package when it is loaded.
-
-    Args:
-        error: What importing the module raised.
 
     Examples:
         >>> print(missing_package(ModuleNotFoundError("", name="matplotlib.axes")))

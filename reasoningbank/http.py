@@ -1,8 +1,7 @@
 """HTTP with deadlines, byte caps, checked redirects and retries.
 
 `send` bounds the whole exchange: a server that sends a byte now and then cannot outlast its
-timeout, because a timer shuts the socket. `retrying` repeats an exchange while the server is busy,
-and waits as long as its Retry-After says.
+timeout, because a timer shuts the socket. `retrying` repeats an exchange while the server is busy.
 """
 
 from __future__ import annotations
@@ -23,11 +22,11 @@ from dataclasses import dataclass, field
 from email.message import Message
 from email.utils import parsedate_to_datetime
 from html import unescape
-from itertools import count
-from typing import Any, Protocol
+from typing import Any
 from urllib.parse import urljoin, urlsplit
 
 from reasoningbank.errors import UsageError
+from reasoningbank.spill import Spool
 
 #: Statuses of a server that may answer later.
 BUSY = frozenset({429, 502, 503, 504})
@@ -57,30 +56,21 @@ class TimedOut(ExchangeError):  # noqa: N818
     """The time ran out after the connection was made."""
 
 
-class Sink(Protocol):
-    """Takes a body in pieces, so that it is never held whole."""
-
-    def feed(self, chunk: bytes) -> bool:
-        """Take some bytes; return whether no more are wanted."""
-
-    def close(self) -> None:
-        """Discard what was taken: the exchange failed."""
+#: Returns, from the headers of a response, what takes its body; None to have it in the reply.
+SinkFor = Callable[[Message], Spool | None]
 
 
 @dataclass(frozen=True)
 class Reply:
-    """A response."""
-
     status: int
     headers: Message
     body: bytes = field(repr=False)
     cut: bool = False
-    sink: Sink | None = field(default=None, repr=False)
+    sink: Spool | None = field(default=None, repr=False)
     url: str = ""
 
     @property
     def media_type(self) -> str:
-        """The content type without parameters, in lower case."""
         return media_type(self.headers)
 
     @property
@@ -137,22 +127,19 @@ def send(
     tls: ssl.SSLContext | None = None,
     proxies: bool = True,
     follow: Callable[[str, str], bool] | None = None,
-    sink_for: Callable[[Message], Sink | None] = lambda _: None,
+    sink_for: SinkFor = lambda _: None,
 ) -> Reply:
     """Send one request and read the response, all within `timeout_s`; otherwise `ExchangeError`.
 
-    `follow` decides from old and new address whether a redirect is followed, with the same method
-    and body; without it, the redirect is the reply. `sink_for` returns, from the headers of a
-    response with status 2xx, what takes its body, or None to have it in the reply, and may raise to
-    end the exchange. A longer body than `max_bytes` is cut.
+    `follow` decides from old and new address whether a redirect is followed; without it, the
+    redirect is the reply. `sink_for` may raise to end the exchange; more than `max_bytes` is cut.
     """
     end = time.monotonic() + timeout_s
     sockets: list[socket.socket] = []
     ended = threading.Event()
     opener = urllib.request.OpenerDirector()
     opener.add_handler(urllib.request.ProxyHandler(None if proxies else {}))
-    opener.add_handler(_Http(sockets))
-    opener.add_handler(_Https(sockets, tls))
+    opener.add_handler(_Recording(sockets, tls))
 
     def shut() -> None:
         ended.set()
@@ -197,11 +184,7 @@ def send(
 
 
 def _read(
-    response: Any,
-    url: str,
-    max_bytes: int,
-    sink_for: Callable[[Message], Sink | None],
-    ended: threading.Event,
+    response: Any, url: str, max_bytes: int, sink_for: SinkFor, ended: threading.Event
 ) -> Reply:
     good = 200 <= response.status < 300
     most = max_bytes if good else ERROR_BYTES
@@ -238,7 +221,8 @@ def retrying(
     pause: Callable[[float], None] = time.sleep,
 ) -> Reply:
     """Repeat an exchange until its reply is worth reading."""
-    for attempt in count():
+    attempt = 0
+    while True:
         wait = backoff_s * 2**attempt * random.uniform(0.75, 1.25)
         try:
             reply = exchange()
@@ -251,15 +235,20 @@ def retrying(
             if attempt == retries or time.monotonic() + wait >= until:
                 raise
         pause(wait)
-    raise AssertionError("the loop only ends by itself")
+        attempt += 1
 
 
-class _Recording:
-    """Makes connections whose socket is left in `sockets` as soon as there is one."""
+class _Recording(urllib.request.HTTPSHandler):
+    """Opens http and https; the socket of each connection is recorded as soon as there is one."""
 
-    def __init__(self, sockets: list[socket.socket], tls: ssl.SSLContext | None = None) -> None:
-        super().__init__(**({} if tls is None else {"context": tls}))
+    http_request = urllib.request.HTTPSHandler.https_request
+
+    def __init__(self, sockets: list[socket.socket], tls: ssl.SSLContext | None) -> None:
+        super().__init__(context=tls)
         self._sockets = sockets
+
+    def http_open(self, req: urllib.request.Request) -> Any:
+        return self.do_open(http.client.HTTPConnection, req)
 
     def do_open(self, http_class: Any, req: Any, **options: Any) -> Any:
         def connection(host: str, **settings: Any) -> Any:
@@ -273,25 +262,14 @@ class _Recording:
             made.connect = connect_and_record
             return made
 
-        return super().do_open(connection, req, **options)  # type: ignore[misc]
-
-
-class _Http(_Recording, urllib.request.HTTPHandler):
-    pass
-
-
-class _Https(_Recording, urllib.request.HTTPSHandler):
-    pass
+        return super().do_open(connection, req, **options)
 
 
 class Gate:
-    """Limits simultaneous requests to one address and spaces their starts.
-
-    Attributes:
-        sharers: Processes that send there; each keeps to its part of the limits.
-    """
+    """Limits simultaneous requests to one address and spaces their starts."""
 
     def __init__(self) -> None:
+        #: Processes that send there; each keeps to its part of the limits.
         self.sharers = 1
         self._changed = threading.Condition()
         self._running = 0
@@ -336,10 +314,8 @@ class Gate:
 
 
 _gates: dict[str, Gate] = {}
-_gates_lock = threading.Lock()
 
 
 def gate_for(address: str) -> Gate:
     """Return the gate that all clients of this process share for an address."""
-    with _gates_lock:
-        return _gates.setdefault(address, Gate())
+    return _gates.setdefault(address, Gate())

@@ -2,7 +2,7 @@
 
 Each trial has one store. It keeps tables in memory up to a limit, spills the rest to memory-mapped
 Arrow files (so a slice of ten million rows costs as much as a slice of ten), and is released with
-the trial. A table that was spilled already stays on disk.
+the trial.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 import threading
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
@@ -52,7 +53,7 @@ class Ref:
 RefLike = Ref | str | Mapping[str, Any]
 
 
-class RefStore:
+class RefStore(AbstractContextManager["RefStore"]):
     """Keeps the values of handles, bounded in memory, until it is closed; thread-safe.
 
     Args:
@@ -70,9 +71,6 @@ class RefStore:
         self._lock = threading.Lock()
         self._spilling = threading.Lock()
 
-    def __enter__(self) -> RefStore:
-        return self
-
     def __exit__(self, *_: object) -> None:
         self.close()
 
@@ -80,11 +78,7 @@ class RefStore:
         return len(self._values)
 
     def put(self, value: Any, *, dtype: str, rows: int, sz: int, source: str) -> Ref:
-        """Store `value` under a new key and return its handle.
-
-        A dataclass with an Arrow table in a field named `table` can be spilled to disk;
-        any other value stays in memory.
-        """
+        """Store `value` under a new key; a dataclass with an Arrow `table` can be spilled."""
         with self._lock:
             number = self._counts.get(dtype, 0)
             self._counts[dtype] = number + 1
@@ -127,10 +121,7 @@ class RefStore:
         return sum(self._sizes(on_disk=True).values())
 
     def close(self) -> None:
-        """Drop all values; calling it again is harmless.
-
-        A file on disk is deleted with the last table that is read from it.
-        """
+        """Drop all values; a file on disk is deleted with the last table that is read from it."""
         with self._lock:
             self._values.clear()
             self._refs.clear()

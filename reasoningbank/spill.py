@@ -1,8 +1,7 @@
 """Responses and tables that outgrow memory: in files without a name, gone with their last reader.
 
-A file without a name cannot be left behind, however the process ends: the system frees its space
-when its last mapping is released. The files are in the system's temporary folder (``TMPDIR`` moves
-it; if that folder is itself in memory, spilling saves nothing).
+A file without a name cannot be left behind, however the process ends. The files are in the system's
+temporary folder (``TMPDIR`` moves it; if that folder is itself in memory, spilling saves nothing).
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ from __future__ import annotations
 import tempfile
 import weakref
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import IO, Any
 
 import pyarrow as pa
@@ -37,7 +36,7 @@ def to_disk(table: pa.Table) -> pa.Table:
         return growing.finish()
 
 
-class GrowingTable:
+class GrowingTable(AbstractContextManager["GrowingTable"]):
     """A table that is built block by block: in memory while it is small, then on disk."""
 
     def __init__(self, schema: pa.Schema, *, memory_bytes: int | None = None) -> None:
@@ -46,9 +45,6 @@ class GrowingTable:
         self._left = MEMORY_BYTES if memory_bytes is None else memory_bytes
         self._file: IO[bytes] | None = None
         self._writer: Any = None
-
-    def __enter__(self) -> GrowingTable:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self._blocks = []
@@ -59,7 +55,6 @@ class GrowingTable:
                 self._file.close()
 
     def add(self, block: pa.Table) -> None:
-        """Add rows."""
         self._left -= block.nbytes
         self._blocks.append(block)
         if self._left >= 0:
@@ -115,7 +110,6 @@ class Spool:
                 yield whole
 
     def close(self) -> None:
-        """Discard what was taken."""
         self.file.close()
 
 
@@ -125,8 +119,6 @@ def writing() -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise SetupError(
-            f"a large result cannot be written to disk: {error.strerror or error}",
-            where=tempfile.gettempdir(),
-            hint="free space there, or set TMPDIR to another folder",
-        ) from error
+        what = f"a large result cannot be written to disk: {error.strerror or error}"
+        hint = "free space there, or set TMPDIR to another folder"
+        raise SetupError(what, where=tempfile.gettempdir(), hint=hint) from error

@@ -1,8 +1,4 @@
-"""What an agent did, as an ordered list of typed events.
-
-The recorder is the only writer. Tools and the DSPy callbacks of a trial write to it; the events
-are stored with the trial and read by judges, distillation and analysis.
-"""
+"""What an agent did, as an ordered list of typed events, which only the recorder writes."""
 
 from __future__ import annotations
 
@@ -59,7 +55,6 @@ class Usage:
 
     @property
     def tokens(self) -> int:
-        """Tokens sent and generated."""
         return self.prompt_tokens + self.completion_tokens
 
     @property
@@ -99,7 +94,6 @@ class Trajectory:
         return value
 
     def to_json(self) -> dict[str, Any]:
-        """Return the trajectory as JSON-able data."""
         return {"events": [asdict(e) for e in self.events], "payloads": dict(self.payloads)}
 
     @classmethod

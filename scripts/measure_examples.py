@@ -16,7 +16,7 @@ from reasoningbank.experiment import plan_run
 from reasoningbank.experiment.config import load_experiment
 from reasoningbank.memory import LeakageFilter, MemoryBank, Scope, retrieve
 from reasoningbank.memory.distill import Distiller
-from reasoningbank.memory.facts import Facts
+from reasoningbank.memory.grounding import Facts
 from reasoningbank.memory.success import terms_in
 from reasoningbank.schema import Schema
 from reasoningbank.sparql.query import prepare

@@ -15,7 +15,7 @@ AGENTS: dict[str, str | Callable[..., Agent]] = {
     "oracle": "reasoningbank.agents.direct:OracleAgent",
     "direct": "reasoningbank.agents.direct:DirectAgent",
     "rag": "reasoningbank.nl2sparql.pipeline:RAGAgent",
-    "graph": "reasoningbank.nl2sparql.graph.translator:GraphAgent",
+    "graph": "reasoningbank.nl2sparql.translator:GraphAgent",
     "rlm": "reasoningbank.agents.loops:RLMAgent",
     "react": "reasoningbank.agents.loops:ReActAgent",
     "algebra": "reasoningbank.agents.algebra:AlgebraAgent",

@@ -23,8 +23,8 @@ from reasoningbank.experiment.ask import open_solver
 from reasoningbank.experiment.steps import ShownStep, StepReader
 from reasoningbank.lm import parse_name
 from reasoningbank.nl2sparql.confidence import Confidence, confidence_in
-from reasoningbank.nl2sparql.graph.build import mermaid_picture, save_picture
-from reasoningbank.nl2sparql.graph.state import GraphSettings
+from reasoningbank.nl2sparql.graph import mermaid_picture, save_picture
+from reasoningbank.nl2sparql.nodes import GraphSettings
 from reasoningbank.trajectory import Event
 
 

@@ -48,8 +48,8 @@ from reasoningbank.experiment.storage import write_atomically
 from reasoningbank.lm import asked_as
 from reasoningbank.nl2sparql import examples_of, load_patterns, validate_endpoint
 from reasoningbank.nl2sparql.confidence import Confidence, confidence_in, fit_calibration
-from reasoningbank.nl2sparql.graph.state import GraphSettings
-from reasoningbank.nl2sparql.graph.translator import NL2SPARQLAgent, tiers_for
+from reasoningbank.nl2sparql.nodes import GraphSettings
+from reasoningbank.nl2sparql.translator import NL2SPARQLAgent, tiers_for
 from reasoningbank.nl2sparql.validation import MOST_ROWS, SHOWN
 from reasoningbank.sparql import EndpointConfig, SPARQLClient
 from reasoningbank.trajectory import Usage

@@ -117,6 +117,10 @@ class Pack:
     #: The documents that its tasks write; None if no task does
     documents: DocumentSpace | None = None
 
+    def __hash__(self) -> int:
+        # What is read of a pack is cached by it.
+        return hash((self.root, self.examples))
+
     def with_set(self, name: ExampleSet) -> Pack:
         """Return the pack with its test set or its template instances as its examples."""
         folder: Path | None = getattr(self, name)

@@ -41,7 +41,7 @@ NO_OPTIONS: Mapping[str, Any] = MappingProxyType({})
 MOST_REWRITTEN = 200
 
 
-class Turn(BaseModel):
+class EarlierQuestion(BaseModel):
     """An earlier question of a conversation, and the sentence that answered it."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -103,7 +103,7 @@ class Solver:
         self,
         question: str,
         watch: Callable[[Event], None] | None = None,
-        earlier: Sequence[Turn] = (),
+        earlier: Sequence[EarlierQuestion] = (),
     ) -> AskResult:
         """Answer a question.
 
@@ -132,7 +132,7 @@ class Solver:
         return AskResult(attempt.sparql, rows, note, attempt, shown, question)
 
     def _standalone(
-        self, last: str, earlier: Sequence[Turn], watch: Callable[[Event], None] | None
+        self, last: str, earlier: Sequence[EarlierQuestion], watch: Callable[[Event], None] | None
     ) -> tuple[str, Usage]:
         """Return a follow-up as a question that stands alone, and what rewriting it took."""
         model = self.context.models.get(self.arm.lm)

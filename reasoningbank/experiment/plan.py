@@ -143,7 +143,7 @@ def _denied(
             agent = make_agent(arm.agent, **arm.options)
             made_of_examples[arm.name] = getattr(agent, "needs_examples", False)
         if made_of_examples[arm.name]:
-            from reasoningbank.nl2sparql.hybrid import examples_left
+            from reasoningbank.nl2sparql.examples import examples_left
 
             ids = by_task.get(job.task.id, hidden)
             if ids not in left:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from reasoningbank.corpus import Task
 from reasoningbank.judge import ExecutionJudge, feedback
-from reasoningbank.schema.paths import paths_to
+from reasoningbank.schema.links import paths_to
 from reasoningbank.sparql import EntityLinker, SPARQLClient
 from reasoningbank.sparql.terms import string_literal
 

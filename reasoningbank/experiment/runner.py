@@ -40,8 +40,7 @@ from reasoningbank.experiment.state import StateWriter, hold_run, interruptible
 from reasoningbank.experiment.trial import Trial
 from reasoningbank.imports import is_import_path
 from reasoningbank.judge import GoldStore
-from reasoningbank.lm import ModelHandle, open_lm, price_of
-from reasoningbank.lm.limits import RateLimit
+from reasoningbank.lm import ModelHandle, RateLimit, open_lm, price_of
 from reasoningbank.lm.names import check_model
 
 logger = logging.getLogger(__name__)

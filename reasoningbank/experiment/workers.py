@@ -40,7 +40,7 @@ from reasoningbank.experiment.trial import Trial
 from reasoningbank.http import gate_for
 from reasoningbank.judge import GoldStore
 from reasoningbank.lm import ModelHandle
-from reasoningbank.lm.limits import model_gate
+from reasoningbank.lm.calls import model_gate
 from reasoningbank.lm.names import check_hosted, hosted_at, parse_name
 from reasoningbank.memory import MemoryBank, Snapshot
 from reasoningbank.retrieval import open_embedder

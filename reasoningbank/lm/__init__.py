@@ -1,7 +1,6 @@
 """Language models: names and prices, the embedded model's weights and server, calls and tokens."""
 
-from reasoningbank.lm.calls import CallUsage, UsageCounter, lm_failure
-from reasoningbank.lm.limits import RateLimit
+from reasoningbank.lm.calls import CallUsage, RateLimit, UsageCounter, lm_failure
 from reasoningbank.lm.models import ModelHandle, PlainAdapter, make_lm, open_lm
 from reasoningbank.lm.names import (
     CATALOGUE,

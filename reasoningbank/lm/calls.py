@@ -7,13 +7,15 @@ import re
 import threading
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from dspy.utils import exceptions as dspy_errors
 from dspy.utils.callback import BaseCallback
+from pydantic import BaseModel, ConfigDict, Field
 
 from reasoningbank.errors import BudgetError, ModelError, ReasoningBankError, SetupError
+from reasoningbank.http import Gate, gate_for
 from reasoningbank.trajectory import Recorder, Usage
 
 #: Entries of a model's history that are searched for a call's own; more than one model answers
@@ -47,13 +49,23 @@ class CallUsage:
     prompt_s: float | None = None
     generation_s: float | None = None
 
+    def counted(self) -> Usage:
+        if self.from_cache:
+            return Usage(cached_calls=1)
+        return Usage(
+            lm_calls=1,
+            prompt_tokens=self.prompt_tokens or 0,
+            completion_tokens=self.completion_tokens or 0,
+            cached_prompt_tokens=self.cached_prompt_tokens,
+            dollars=self.dollars,
+        )
+
 
 class UsageCounter(BaseCallback):  # type: ignore[misc]
     """Counts the model calls of one trial, and writes each as an ``lm_call`` event.
 
-    Use it for the length of a trial with ``dspy.context(callbacks=[counter])``; calls from several
-    threads are kept apart. It reads the model's history, so DSPy's ``disable_history`` must stay
-    off.
+    For ``dspy.context(callbacks=[counter])``. It reads the model's history, so DSPy's
+    ``disable_history`` must stay off.
     """
 
     def __init__(self, recorder: Recorder | None = None, role: str = "solver") -> None:
@@ -61,7 +73,6 @@ class UsageCounter(BaseCallback):  # type: ignore[misc]
         self._role = role
         self._open: dict[str, tuple[float, Any, Mapping[str, Any]]] = {}
         self._total = Usage()
-        self._priced = True
         self._lock = threading.Lock()
 
     @property
@@ -71,44 +82,26 @@ class UsageCounter(BaseCallback):  # type: ignore[misc]
             return self._total
 
     def on_lm_start(self, call_id: str, instance: Any, inputs: dict[str, Any]) -> None:
-        """Note the start of a call."""
         with self._lock:
             self._open[call_id] = (time.monotonic(), instance, dict(inputs))
 
     def on_lm_end(
         self, call_id: str, outputs: Any | None, exception: BaseException | None = None
     ) -> None:
-        """Count a call and record it."""
         with self._lock:
             began, lm, inputs = self._open.pop(call_id)
         seconds = time.monotonic() - began
         entry = {} if exception else entry_of(lm, outputs)
         options = inputs.get("kwargs") or {}
         used = call_usage(entry, cache_on=bool(options.get("cache", getattr(lm, "cache", False))))
-        self._count(used, failed=exception is not None)
+        if exception is None:
+            with self._lock:
+                self._total += used.counted()
         if self._recorder is not None:
-            event = _event(self._role, lm, inputs, entry, outputs, used, exception)
+            event = {"role": self._role, **_event(lm, inputs, entry, outputs, used)}
+            if exception is not None:
+                event["error"] = f"{type(exception).__name__}: {exception}"
             self._recorder.add("lm_call", event, seconds=seconds)
-
-    def _count(self, used: CallUsage, *, failed: bool) -> None:
-        with self._lock:
-            total = self._total
-            if failed:
-                return
-            if used.from_cache:
-                self._total = replace(total, cached_calls=total.cached_calls + 1)
-            else:
-                # A sum with an unknown part is no price.
-                self._priced = self._priced and used.dollars is not None
-                dollars = (total.dollars or 0.0) + (used.dollars or 0.0)
-                self._total = replace(
-                    total,
-                    lm_calls=total.lm_calls + 1,
-                    prompt_tokens=total.prompt_tokens + (used.prompt_tokens or 0),
-                    completion_tokens=total.completion_tokens + (used.completion_tokens or 0),
-                    cached_prompt_tokens=total.cached_prompt_tokens + used.cached_prompt_tokens,
-                    dollars=dollars if self._priced else None,
-                )
 
 
 def call_usage(entry: Mapping[str, Any], *, cache_on: bool) -> CallUsage:
@@ -139,13 +132,7 @@ def call_usage(entry: Mapping[str, Any], *, cache_on: bool) -> CallUsage:
 
 
 def _event(
-    role: str,
-    lm: Any,
-    inputs: Mapping[str, Any],
-    entry: Mapping[str, Any],
-    outputs: Any,
-    used: CallUsage,
-    exception: BaseException | None,
+    lm: Any, inputs: Mapping[str, Any], entry: Mapping[str, Any], outputs: Any, used: CallUsage
 ) -> dict[str, Any]:
     messages = entry.get("messages") or inputs.get("messages")
     if not messages:
@@ -153,7 +140,6 @@ def _event(
     first, *others = outputs if isinstance(outputs, list) and outputs else [outputs]
     counts = asdict(used)
     event: dict[str, Any] = {
-        "role": role,
         "model": str(getattr(lm, "model", "")),
         "messages": list(messages),
         "response": _text_of(first),
@@ -163,14 +149,17 @@ def _event(
     extra = {
         **counts,
         "reasoning": _field(first, "reasoning_content") or None,
-        "tool_calls": [_called(one) for one in _field(first, "tool_calls") or ()] or None,
+        "tool_calls": [
+            {"tool": _field(function, "name"), "arguments": _field(function, "arguments")}
+            for function in (_field(call, "function") for call in _field(first, "tool_calls") or ())
+        ]
+        or None,
         # Asked for with ``n``; tokens and dollars are those of all.
         "other_responses": [_text_of(one) for one in others] or None,
         # A local server names the file; the run's manifest has its hash.
         "served_as": None if event["model"].startswith("local/") else served,
         "from_cache": used.from_cache or None,
         "adaptations": [f"{a.field} {a.action}" for a in entry.get("adaptations", ())] or None,
-        "error": f"{type(exception).__name__}: {exception}" if exception else None,
     }
     return event | {k: v for k, v in extra.items() if v is not None}
 
@@ -188,14 +177,63 @@ def _text_of(output: Any) -> str:
     return str((output if isinstance(output, str) else _field(output, "text")) or "")
 
 
-def _called(call: Any) -> dict[str, Any]:
-    """Return a call of a tool by the provider's interface: an object, or a mapping."""
-    function = _field(call, "function")
-    return {"tool": _field(function, "name"), "arguments": _field(function, "arguments")}
-
-
 def _field(thing: Any, name: str) -> Any:
     return thing.get(name) if isinstance(thing, Mapping) else getattr(thing, name, None)
+
+
+# -- rate limits ----------------------------------------------------------------------------
+
+#: Seconds that an unfinished call pushed the next one away for its tokens, and how to correct it.
+_open: dict[str, tuple[Any, float]] = {}
+
+
+class RateLimit(BaseModel):
+    """What a provider allows a minute for a model: requests; tokens of prompts and answers."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    requests: float | None = Field(default=None, gt=0)
+    tokens: float | None = Field(default=None, gt=0)
+
+    def interval(self, tokens: float) -> float:
+        """Return the seconds from a call's start to the next one's."""
+        by_requests = 60 / self.requests if self.requests else 0.0
+        return max(by_requests, 60 * tokens / self.tokens if self.tokens else 0.0)
+
+
+def model_gate(model: str) -> Gate:
+    """Return the gate that all calls of a model by this process share."""
+    return gate_for(f"model {model}")
+
+
+class Pacing(BaseCallback):  # type: ignore[misc]
+    """Spaces a model's calls, so that no minute exceeds its limit; for ``dspy.LM(callbacks=…)``.
+
+    A call is expected to use what its answer may have at most, and is corrected once it is known.
+    """
+
+    def __init__(self, model: str, limit: RateLimit) -> None:
+        self.model, self.limit = model, limit
+
+    def on_lm_start(self, call_id: str, instance: Any, inputs: dict[str, Any]) -> None:
+        asked = inputs.get("messages") or inputs.get("prompt") or inputs.get("request") or ""
+        settings = {**instance.kwargs, **(inputs.get("kwargs") or {})}
+        most = settings.get("max_tokens") or settings.get("max_completion_tokens") or 0
+        interval = self.limit.interval(len(str(asked)) / 4 + most)
+        _open[call_id] = instance, interval
+        model_gate(self.model).start(interval)
+
+    def on_lm_end(
+        self, call_id: str, outputs: Any | None, exception: BaseException | None = None
+    ) -> None:
+        """Correct what was expected by what the call used."""
+        lm, expected = _open.pop(call_id)
+        used = call_usage({} if exception else entry_of(lm, outputs), cache_on=False)
+        if used.prompt_tokens is not None:
+            took = self.limit.interval(used.prompt_tokens + (used.completion_tokens or 0))
+            model_gate(self.model).correct(took - expected)
+
+
+# -- failures -------------------------------------------------------------------------------
 
 
 def lm_failure(error: BaseException, model: str = "") -> ReasoningBankError | None:
@@ -241,12 +279,10 @@ def _of_lm_error(error: dspy_errors.LMError, model: str) -> ReasoningBankError:
     text = said.lower()
     overflow = "context" in text and ("exceeds the available" in text or "maximum context" in text)
     if overflow or isinstance(error, dspy_errors.ContextWindowExceededError):
+        what = f"the prompt no longer fits the model's context window ({said})"
+        hint = "give the agent fewer turns, shorter tool results or a larger context"
         return BudgetError(
-            f"the prompt no longer fits the model's context window ({said})",
-            where=model,
-            hint="give the agent fewer turns, shorter tool results or a larger context",
-            code="context-window",
-            budget="context_window",
+            what, where=model, hint=hint, code="context-window", budget="context_window"
         )
     if isinstance(error, dspy_errors.LMAuthError):
         hint = "check the API key"

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import os
-import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from importlib.metadata import version
@@ -21,7 +21,7 @@ import httpx
 from dspy import lm15
 
 from reasoningbank.errors import SetupError, UsageError, need_package
-from reasoningbank.lm.limits import Pacing, RateLimit
+from reasoningbank.lm.calls import Pacing, RateLimit
 from reasoningbank.lm.names import (
     asked_as,
     check_hosted,
@@ -62,19 +62,72 @@ class ModelHandle:
     slots: int | None = None
     limit: RateLimit | None = None  #: Of its provider; shared by all calls of this process
 
-    def lm(self, *, role: str = "solver", worker: int = 0, **settings: Any) -> dspy.LM:
-        """Return a `dspy.LM` for one role; see `make_lm` for the settings."""
-        return make_lm(
-            self.name,
-            role=role,
-            worker=worker,
-            workers=self.workers,
-            slots=self.slots,
-            api_base=self.api_base,
-            api_key_env=self.api_key_env,
-            limit=self.limit,
-            **settings,
-        )
+    def lm(
+        self,
+        *,
+        role: str = "solver",
+        temperature: float | None = 0.0,
+        max_tokens: int | None = None,
+        seed: int | None = None,
+        rollout_id: int | None = None,
+        cache: bool = False,
+        num_retries: int | None = None,
+        timeout_s: float = 900.0,
+        worker: int = 0,
+    ) -> dspy.LM:
+        """Return a `dspy.LM` for one role.
+
+        Args:
+            role: ``solver``, ``judge``, ``distiller`` or ``extractor``, each with a local slot.
+            temperature: 0 for the most likely answer; None for the model's own default.
+            max_tokens: Tokens an answer may have; None for 1,024 (local) or the provider's default.
+            seed: Seed of the sampling, if the model accepts one and `temperature` is not 0.
+            rollout_id: Distinguishes repeats in DSPy's cache; only with `cache`.
+            cache: Whether DSPy may answer from its cache.
+            num_retries: Retries after a rate limit, a time-out or a lost connection, with backoff;
+                by default 5 for a hosted model and 1 for a local one.
+            timeout_s: Seconds to wait for an answer.
+            worker: Which of the `workers` calls, from 0.
+
+        Raises:
+            UsageError: If a name or setting is wrong, or a local model has no address.
+            SetupError: If the key is missing.
+        """
+        name, base = self.name, self.api_base
+        settings: dict[str, Any] = {"cache": cache, "max_tokens": max_tokens}
+        if self.limit is not None:
+            settings["callbacks"] = [Pacing(name, self.limit)]
+        if rollout_id is not None and temperature != 0:
+            settings["rollout_id"] = rollout_id
+        slot = slot_of(role, workers=self.workers, worker=worker)
+        if parse_name(name).is_local:
+            if base is None:
+                hint = "open it with open_lm(name)"
+                raise UsageError("a local model needs its server", where=name, hint=hint)
+            # Servers differ in how they handle a slot number that they do not have.
+            slot = slot % self.slots if self.slots else slot
+            engine = LocalEngine(base.rstrip("/"), slot, timeout_s)
+            settings |= {
+                "num_retries": 1 if num_retries is None else num_retries,
+                "max_tokens": max_tokens or LOCAL_MAX_TOKENS,
+                "temperature": temperature,
+                "stop": [END_OF_REPLY],
+                "engine": engine,
+                "async_engine": AsyncLocalEngine(engine),
+                **({} if seed is None else {"seed": seed}),
+            }
+            return dspy.LM(asked_as(name), **settings)
+        check_hosted(name, api_base=base, api_key_env=self.api_key_env)
+        settings |= sampling_settings(name, temperature=temperature, seed=seed)
+        settings |= {"num_retries": 5 if num_retries is None else num_retries, "timeout": timeout_s}
+        if base is not None:
+            settings |= {"api_base": base, "api_key": "none"}
+        if self.api_key_env:
+            settings["api_key"] = os.environ[self.api_key_env]
+        try:
+            return dspy.LM(name, **settings)
+        except (dspy.LMConfigurationError, ValueError, TypeError) as error:
+            raise UsageError(str(error), where=name, hint="change the model's settings") from error
 
     @property
     def secrets(self) -> tuple[str, ...]:
@@ -84,85 +137,14 @@ class ModelHandle:
 
 
 def make_lm(
-    name: str,
-    *,
-    role: str = "solver",
-    temperature: float | None = 0.0,
-    max_tokens: int | None = None,
-    seed: int | None = None,
-    rollout_id: int | None = None,
-    cache: bool = False,
-    num_retries: int | None = None,
-    timeout_s: float = 900.0,
-    api_base: str | None = None,
-    api_key_env: str | None = None,
-    workers: int = 1,
-    worker: int = 0,
-    slots: int | None = None,
-    limit: RateLimit | None = None,
+    name: str, *, api_base: str | None = None, api_key_env: str | None = None, **settings: Any
 ) -> dspy.LM:
-    """Return a `dspy.LM` for a model's name.
+    """Return a `dspy.LM` for a model's name; `ModelHandle.lm` has the settings.
 
-    Args:
-        name: An embedded model or GGUF file whose server runs at `api_base`, or LiteLLM's name.
-        role: ``solver``, ``judge``, ``distiller`` or ``extractor``. On a local server each role has
-            its own slot and so its own cached prompt prefix.
-        temperature: 0 for the most likely answer; None for the model's own default.
-        max_tokens: Tokens an answer may have; None for 1,024 (local) or the provider's default.
-        seed: Seed of the sampling, if the model accepts one and `temperature` is not 0.
-        rollout_id: Distinguishes repeats in DSPy's cache; only with `cache`.
-        cache: Whether DSPy may answer from its cache.
-        num_retries: Retries after a rate limit, a time-out or a lost connection, with backoff;
-            by default 5 for a hosted model and 1 for a local one.
-        timeout_s: Seconds to wait for an answer.
-        api_base: Address of an OpenAI-compatible interface, e.g. ``http://127.0.0.1:8080/v1``.
-            The provider's key is never sent to an address given here; name one with
-            `api_key_env` if it is needed.
-        api_key_env: Environment variable that holds the key.
-        workers: Solvers that call a local server at the same time.
-        worker: Which of them this is, from 0.
-        slots: Slots of the local server; with fewer slots than roles, some roles share one.
-        limit: The provider's rate limit, for which calls wait; DSPy's own retries of a call do not.
-
-    Raises:
-        UsageError: If name or role is unknown, the model refuses a setting, or a local model has
-            no address (`open_lm` starts its server).
-        SetupError: If the key is missing.
+    A local model's server runs at `api_base`. A provider's key is never sent to an address given
+    there: `api_key_env` names the environment variable of the one to send.
     """
-    settings: dict[str, Any] = {"cache": cache, "max_tokens": max_tokens}
-    if limit is not None:
-        settings["callbacks"] = [Pacing(name, limit)]
-    if rollout_id is not None and temperature != 0:
-        settings["rollout_id"] = rollout_id
-    model = parse_name(name)
-    slot = slot_of(role, workers=workers, worker=worker)
-    if model.is_local:
-        if api_base is None:
-            hint = "open it with open_lm(name)"
-            raise UsageError("a local model needs its server", where=name, hint=hint)
-        # Servers differ in how they handle a slot number that they do not have.
-        engine = LocalEngine(api_base.rstrip("/"), slot % slots if slots else slot, timeout_s)
-        settings |= {
-            "num_retries": 1 if num_retries is None else num_retries,
-            "max_tokens": max_tokens or LOCAL_MAX_TOKENS,
-            "temperature": temperature,
-            "stop": [END_OF_REPLY],
-            "engine": engine,
-            "async_engine": AsyncLocalEngine(engine),
-            **({} if seed is None else {"seed": seed}),
-        }
-        return dspy.LM(asked_as(name), **settings)
-    check_hosted(name, api_base=api_base, api_key_env=api_key_env)
-    settings |= sampling_settings(name, temperature=temperature, seed=seed)
-    settings |= {"num_retries": 5 if num_retries is None else num_retries, "timeout": timeout_s}
-    if api_base is not None:
-        settings |= {"api_base": api_base, "api_key": "none"}
-    if api_key_env:
-        settings["api_key"] = os.environ[api_key_env]
-    try:
-        return dspy.LM(name, **settings)
-    except (dspy.LMConfigurationError, ValueError, TypeError) as error:
-        raise UsageError(str(error), where=name, hint="change the model's settings") from error
+    return ModelHandle(name, api_base=api_base, api_key_env=api_key_env).lm(**settings)
 
 
 @contextlib.contextmanager
@@ -198,8 +180,7 @@ def open_lm(
 
     Raises:
         UsageError: If the name is unknown.
-        SetupError: If the weights are missing or wrong, the key is missing, or the server does not
-            start.
+        SetupError: If weights or key are missing or wrong, or the server does not start.
     """
     model = parse_name(name)
     versions: dict[str, Any] = {"dspy": version("dspy")}
@@ -235,7 +216,7 @@ def open_lm(
         return
     path = model.path or weights_path(weights_named(model.text), folder)
     with LocalModel(path, alias=alias, workers=workers, context=context, threads=threads) as server:
-        fingerprint["threads"] = server.settings.threads
+        fingerprint["threads"] = server.threads
         yield ModelHandle(name, fingerprint, server.address, None, workers, context)
 
 
@@ -258,6 +239,7 @@ def _check_served(api_base: str, alias: str) -> tuple[int, int, str]:
     return context, slots, build
 
 
+@dataclass(frozen=True)
 class LocalEngine:
     """DSPy's engine for one slot of a llama.cpp server; it can be copied and pickled."""
 
@@ -267,23 +249,15 @@ class LocalEngine:
     supported_params: ClassVar[frozenset[str]] = frozenset(
         {"temperature", "max_tokens", "top_p", "stop", "seed", "response_format"}
     )
-
-    def __init__(self, address: str, slot: int, timeout_s: float) -> None:
-        self.address = address
-        self.slot = slot
-        self.timeout_s = timeout_s
-        self._lock = threading.Lock()
-        self._client: Any = None
-
-    def __reduce__(self) -> tuple[type[LocalEngine], tuple[str, int, float]]:
-        return type(self), (self.address, self.slot, self.timeout_s)
+    address: str
+    slot: int
+    timeout_s: float
 
     def complete(self, request: Any) -> Any:
-        """Answer a `dspy.lm15.Request`."""
         config = request.config
         extensions = {**(config.extensions or {}), "id_slot": self.slot}
         try:
-            return self._connected().complete(
+            return _client(self.address, self.timeout_s, os.getpid()).complete(
                 replace(request, model="local", config=replace(config, extensions=extensions))
             )
         except lm15.InvalidRequestError as refusal:
@@ -291,59 +265,52 @@ class LocalEngine:
                 raise lm15.ContextLengthError(said, status=400) from refusal
             raise
 
-    def _connected(self) -> Any:
-        with self._lock:
-            if self._client is None:
-                router = lm15.LMRouter(
-                    lm15.RouterConfig(
-                        env={},
-                        api_keys={_PROVIDER: "none"},
-                        base_urls={_PROVIDER: self.address},
-                        timeouts=lm15.Timeouts(connect=10.0, read=self.timeout_s),
-                    )
-                )
-                self._client = router.lm(f"{_PROVIDER}:local")
-            return self._client
+
+@functools.lru_cache(maxsize=16)
+def _client(address: str, timeout_s: float, _pid: int) -> Any:
+    router = lm15.LMRouter(
+        lm15.RouterConfig(
+            env={},
+            api_keys={_PROVIDER: "none"},
+            base_urls={_PROVIDER: address},
+            timeouts=lm15.Timeouts(connect=10.0, read=timeout_s),
+        )
+    )
+    return router.lm(f"{_PROVIDER}:local")
 
 
+@dataclass(frozen=True)
 class AsyncLocalEngine:
     """`LocalEngine` for callers on an event loop; it waits in a thread."""
 
-    def __init__(self, engine: LocalEngine) -> None:
-        self.engine = engine
+    engine: LocalEngine
 
     async def complete(self, request: Any) -> Any:
-        """Answer a `dspy.lm15.Request`."""
         return await asyncio.to_thread(self.engine.complete, request)
 
 
 class PlainAdapter(dspy.Adapter):  # type: ignore[misc]
     """Writes a signature with one input and one output as a plain chat, without field names.
 
-    The markers of `dspy.ChatAdapter` are about 25 tokens per example, and no small model was
-    trained on them: with the same examples the 1.5B model copied the nearest query instead of
-    answering.
+    No small model was trained on the markers of `dspy.ChatAdapter`: with the same examples the 1.5B
+    model copied the nearest query instead of answering.
     """
 
     def format_system_message(self, signature: type[dspy.Signature]) -> str:
-        """Return the instructions."""
         return str(signature.instructions)
 
     def format_user_message_content(
         self, signature: type[dspy.Signature], inputs: dict[str, Any], *_: Any, **__: Any
     ) -> str:
-        """Return the input."""
         (name,) = signature.input_fields
         return str(inputs[name])
 
     def format_assistant_message_content(
         self, signature: type[dspy.Signature], outputs: dict[str, Any], *_: Any, **__: Any
     ) -> str:
-        """Return the output."""
         (name,) = signature.output_fields
         return str(outputs[name])
 
     def parse(self, signature: type[dspy.Signature], completion: str) -> dict[str, Any]:
-        """Return the whole reply as the output."""
         (name,) = signature.output_fields
         return {name: completion}

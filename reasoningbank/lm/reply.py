@@ -1,11 +1,11 @@
-"""Extracting a query or JSON from a model's reply, and repairing the form of a query."""
+"""Queries in a model's reply or in other text, and repairs of the form of a query."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from itertools import pairwise
-from typing import NamedTuple
 
 from dspy.utils.exceptions import AdapterParseError
 
@@ -13,12 +13,14 @@ from reasoningbank.errors import QueryError
 from reasoningbank.sparql.query import FAILS, complaint_of, parsed_alone
 from reasoningbank.sparql.tokens import (
     AGGREGATES,
+    FORMS,
     Edit,
     Token,
     apply_edits,
     begins_update,
     check_update_size,
     closing,
+    iter_tokens,
     tokenize,
 )
 from reasoningbank.sparql.tree import outline
@@ -47,7 +49,6 @@ _OPEN = re.compile(
     # SQL and the like.
     r"|(?-i:SELECT\b.*\b(?:FROM|WHERE)\b)"
 )
-_FORMS = ("SELECT", "ASK", "CONSTRUCT", "DESCRIBE")
 _UPDATES = ("INSERT", "DELETE", "WITH")
 #: Most beginnings that are tried, and characters of each.
 _MOST, _MOST_CHARS = 20, 50_000
@@ -62,29 +63,19 @@ _OPERANDS = ("variable", "number", "name", "iri")
 _OPERATORS = frozenset("<>=+-*/!,") | {"<=", ">=", "!=", "&&", "||"}
 
 
-class _Candidate(NamedTuple):
-    """A text that may be the query; the greatest one wins."""
-
-    parses: bool
-    fenced: bool
-    sure: bool
-    number: int
-    text: str
-
-
 def query_in(text: str | None) -> str | None:
     """Return the SPARQL query in a reply, or None.
 
-    Models wrap queries in code fences and sentences. Of several queries the last that parses is
-    taken, one in a fence before any other; undeclared prefixes are allowed. Prose after a query is
-    cut off. If none parses, the text most like a query is returned.
+    Of several queries the last that parses is taken, one in a fence before any other; undeclared
+    prefixes are allowed. If none parses, the text most like a query is returned.
     """
-    found: list[_Candidate] = []
+    # What parses is best, then what is in a fence, what begins like a query, and what comes last.
+    found: list[tuple[bool, bool, bool, int, str]] = []
     # Fences open and close in turn; the last one may stay open.
     for number, part in enumerate(_answer_in(text or "").split("```")):
         for parses, sure, query in _candidates(part):
-            found.append(_Candidate(parses, number % 2 == 1, sure, len(found), query))
-    return max(found).text if found else None
+            found.append((parses, number % 2 == 1, sure, len(found), query))
+    return max(found)[-1] if found else None
 
 
 def json_in(text: str) -> str:
@@ -95,10 +86,8 @@ def json_in(text: str) -> str:
 
 
 def unparsed(failure: AdapterParseError) -> str:
-    """Return the reply that an adapter could not parse.
-
-    Of a reply without text, DSPy gives a mapping, which holds what the model thought.
-    """
+    """Return the reply that an adapter could not parse."""
+    # Of a reply without text, DSPy gives a mapping, which holds what the model thought.
     said = str(failure.lm_response)
     return "" if said.startswith(("{'text': None,", "{'text': '',")) else said
 
@@ -164,7 +153,7 @@ def _end(query: str) -> int | None:
     tokens = tokenize(query[:_MOST_CHARS])
     at = 0
     if tokens[0].is_word("PREFIX", "BASE"):
-        at = next((n for n, token in enumerate(tokens) if token.is_word(*_FORMS, *_UPDATES)), 0)
+        at = next((n for n, token in enumerate(tokens) if token.is_word(*FORMS, *_UPDATES)), 0)
     group = _first_group(tokens, at + 1)
     if group is None:
         return None
@@ -182,7 +171,7 @@ def _first_group(tokens: Sequence[Token], start: int) -> int | None:
             return at
         # A group in the columns belongs to EXISTS; after an unclosed bracket it will do.
         within = at if within is None and token.text == "{" else within
-        if within is None and token.is_word("PREFIX", "BASE", *_FORMS):
+        if within is None and token.is_word("PREFIX", "BASE", *FORMS):
             return None
         depth += (token.text == "(") - (token.text == ")")
     return within
@@ -222,7 +211,7 @@ def _closed_again(tokens: Sequence[Token], at: int) -> int:
     for place in range(at, len(tokens)):
         token = tokens[place]
         quoted = token.kind == "other" or (token.kind == "string" and place == at)
-        if quoted or (token.is_word(*_FORMS) and tokens[place - 1].text != "{"):
+        if quoted or (token.is_word(*FORMS) and tokens[place - 1].text != "{"):
             break
         depth += (token.text == "{") - (token.text == "}")
         if depth < lowest:
@@ -230,18 +219,101 @@ def _closed_again(tokens: Sequence[Token], at: int) -> int:
     return found
 
 
+# -- queries in other text ---------------------------------------------------------------
+
+#: Words that begin a query, also in prose; most tokens of its prologue and head, and characters.
+_ANY_START = re.compile(r"\b(?:PREFIX|BASE|SELECT|ASK|CONSTRUCT|DESCRIBE)\b", re.IGNORECASE)
+_HEAD_TOKENS, _MOST_FOUND_CHARS = 400, 40_000
+_MODIFIERS = ("GROUP", "HAVING", "ORDER", "LIMIT", "OFFSET")
+_OF_MODIFIERS = ("BY", "ASC", "DESC", "VALUES")
+
+
+@lru_cache(maxsize=4096)
+def queries_in(text: str) -> tuple[str, ...]:
+    """Return what may be queries in a text: SPARQL alone, in prose, or in strings of code."""
+    found: dict[str, None] = {}
+    unescaped = text.replace("\\n", "\n").replace('\\"', '"') if "\\" in text else text
+    for written in dict.fromkeys((text, unescaped)):
+        done = 0
+        for start in _ANY_START.finditer(written):
+            if start.start() < done:
+                continue
+            query = _query_at(written[start.start() :])
+            if query:
+                done = start.start() + len(query)
+                found[query] = None
+    return tuple(found)
+
+
+def _query_at(text: str) -> str:
+    """Return the query at the beginning of a text; empty if there is none."""
+    at = _head(iter_tokens(text[:_MOST_FOUND_CHARS]))
+    if at < 0:
+        return ""
+    tokens = tokenize(text[:_MOST_FOUND_CHARS])
+    depth = 0
+    end = tokens[at - 1].end
+    while at < len(tokens):
+        token = tokens[at]
+        depth += (token.text == "{") - (token.text == "}")
+        if token.text == "}":
+            end = token.end
+        elif not depth and not token.is_word("WHERE"):
+            break
+        at += 1
+    if depth > 0:
+        return f"{text[: tokens[-1].end]} {'}' * depth}"
+    return text[: _modified(tokens, at, end)]
+
+
+def _head(tokens: Iterable[Token]) -> int:
+    """Return the index of the first group, or of the end of a DESCRIBE; -1 if it is no query."""
+    described = False
+    forms = at = 0
+    before: Token | None = None
+    for at, token in enumerate(tokens, 1):
+        if token.is_word(*FORMS):
+            forms += 1
+            described = token.is_word("DESCRIBE")
+            if forms > 1:
+                return -1
+        elif token.text == "{":
+            return at - 1 if forms else -1
+        elif described and token.kind not in ("iri", "name", "variable", "punct"):
+            whole = before is not None and before.kind != "word"
+            return at - 1 if whole or token.is_word("WHERE", "FROM") else -1
+        else:
+            stray = before is not None and before.is_word("PREFIX") and token.kind != "name"
+            if stray or token.kind == "other" or token.text in ("}", ";") or at == _HEAD_TOKENS:
+                return -1
+        before = token
+    return at if described else -1
+
+
+def _modified(tokens: Sequence[Token], at: int, end: int) -> int:
+    """Return the end offset of the solution modifiers that begin at a token."""
+    while at < len(tokens) and tokens[at].is_word(*_MODIFIERS, *_OF_MODIFIERS):
+        at += 1
+        while at < len(tokens) and not tokens[at].is_word(*_MODIFIERS, *_OF_MODIFIERS):
+            token = tokens[at]
+            bracket = token.text in ("(", "{")
+            if not bracket and token.kind not in ("variable", "number") and not token.is_word("BY"):
+                return end
+            at = closing(tokens, at) if bracket else at + 1
+            end = tokens[at - 1].end
+    return end
+
+
 # -- repair -------------------------------------------------------------------------------
 
-_MODIFIERS = ("GROUP", "HAVING", "ORDER", "LIMIT", "OFFSET")
 _GOES_ON = ("FILTER", "OPTIONAL", "BIND", "MINUS", "VALUES")
-
-_Edits = Iterator[Edit]
 
 
 def repaired(query: str) -> str:
     """Return a query with the repairs that make it parse; as it is if it parses, or none do."""
     text = query
-    for repair in () if is_query(query) else _REPAIRS:
+    repairs = (_name_aggregates, _one_group, _order_outside, _order_direction)
+    for repair in () if is_query(query) else repairs:
         edits = list(repair(tokenize(text)))
         if edits:
             text = apply_edits(text, edits)
@@ -250,7 +322,7 @@ def repaired(query: str) -> str:
     return query
 
 
-def _name_aggregates(tokens: Sequence[Token]) -> _Edits:
+def _name_aggregates(tokens: Sequence[Token]) -> Iterator[Edit]:
     """``SELECT COUNT(?x)`` and ``SELECT COUNT(?x) AS ?n`` become ``SELECT (COUNT(?x) AS ?n)``."""
     at = next((n + 1 for n, token in enumerate(tokens) if token.is_word("SELECT")), len(tokens))
     while at < len(tokens) and tokens[at].text != "{" and not tokens[at].is_word("WHERE", "FROM"):
@@ -268,7 +340,7 @@ def _name_aggregates(tokens: Sequence[Token]) -> _Edits:
             yield Edit(tokens[at - 1].end, tokens[at - 1].end, f"{name})")
 
 
-def _order_outside(tokens: Sequence[Token]) -> _Edits:
+def _order_outside(tokens: Sequence[Token]) -> Iterator[Edit]:
     """Solution modifiers before the last brace move behind it."""
     last = max((n for n, token in enumerate(tokens) if token.text == "}"), default=-1)
     depth = 0
@@ -280,14 +352,14 @@ def _order_outside(tokens: Sequence[Token]) -> _Edits:
             return
 
 
-def _order_direction(tokens: Sequence[Token]) -> _Edits:
+def _order_direction(tokens: Sequence[Token]) -> Iterator[Edit]:
     """``ORDER BY ?x DESC`` becomes ``ORDER BY DESC(?x)``."""
     for before, token in pairwise(tokens):
         if token.is_word("ASC", "DESC") and before.kind == "variable":
             yield Edit(before.start, token.end, f"{token.text.upper()}({before.text})")
 
 
-def _one_group(tokens: Sequence[Token]) -> _Edits:
+def _one_group(tokens: Sequence[Token]) -> Iterator[Edit]:
     """Patterns after a group that was closed too early belong to it."""
     last = max((n for n, token in enumerate(tokens) if token.text == "}"), default=-1)
     depth = 0
@@ -298,11 +370,3 @@ def _one_group(tokens: Sequence[Token]) -> _Edits:
             if then.kind in ("variable", "name", "iri") or then.is_word(*_GOES_ON):
                 yield Edit(token.start, token.end, ".")
                 depth = 1
-
-
-_REPAIRS: tuple[Callable[[Sequence[Token]], _Edits], ...] = (
-    _name_aggregates,
-    _one_group,
-    _order_outside,
-    _order_direction,
-)

@@ -2,7 +2,7 @@
 
 Run as a script, so that it starts without loading the library. It prints one JSON line:
 ``{"address": …}`` once the model is loaded, or ``{"error": …}``. Its one argument is the JSON of
-`reasoningbank.lm.server.ServerSettings`.
+the settings of a `reasoningbank.lm.server.LocalModel`.
 """
 
 from __future__ import annotations

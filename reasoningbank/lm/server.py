@@ -1,8 +1,7 @@
 """The local model: llama.cpp's OpenAI-compatible server in a process of its own, on loopback.
 
-Each `LocalModel` starts and stops its own server. A shared one would need leases and an idle
-time-out, would let one run evict another's prompt prefixes, and would make timings meaningless. To
-share one on purpose, start it with ``reasoningbank lm serve`` and pass its address.
+Each `LocalModel` starts and stops its own server: in a shared one, a run would evict another's
+prompt prefixes. To share one, start it with ``reasoningbank lm serve`` and pass its address.
 """
 
 from __future__ import annotations
@@ -16,13 +15,13 @@ import sys
 import tempfile
 import threading
 import time
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO
 
 import httpx
 
 from reasoningbank.errors import ModelError, SetupError, UsageError
+from reasoningbank.sparql.server import end_child
 
 _SERVE = Path(__file__).with_name("serve.py")
 
@@ -30,25 +29,6 @@ _SERVE = Path(__file__).with_name("serve.py")
 STARTUP_S = 300.0
 #: Roles that share one slot each, after the slots of the solver's workers.
 SINGLE_ROLES = ("judge", "distiller", "extractor")
-
-
-@dataclass(frozen=True)
-class ServerSettings:
-    """What `serve.py` reads."""
-
-    path: str
-    alias: str = "local"
-    slots: int = 3
-    context: int = 8192
-    threads: int = 1
-    port: int = 0
-
-
-def available_cores() -> int:
-    """Return the cores that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0)) or 1
-    return os.cpu_count() or 1
 
 
 def slot_of(role: str, *, workers: int = 1, worker: int = 0) -> int:
@@ -79,15 +59,18 @@ class LocalModel:
         threads: int | None = None,
         port: int = 0,
     ) -> None:
-        self.settings = ServerSettings(
-            path=str(path),
-            alias=alias,
-            slots=workers + len(SINGLE_ROLES),
-            context=context,
-            threads=threads or available_cores(),
-            port=port,
-        )
-        self.workers = workers
+        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+        self.path, self.port = Path(path), port
+        self.threads = threads or cores or 1
+        #: What `serve.py` reads.
+        self._settings = {
+            "path": str(path),
+            "alias": alias,
+            "slots": workers + len(SINGLE_ROLES),
+            "context": context,
+            "threads": self.threads,
+            "port": port,
+        }
         self._process: subprocess.Popen[str] | None = None
         self._log: IO[str] | None = None
         self._address = ""
@@ -96,17 +79,15 @@ class LocalModel:
     def address(self) -> str:
         """Base of the OpenAI-compatible interface, e.g. ``http://127.0.0.1:40123/v1``."""
         if not self._address:
-            raise ModelError("the local model server is not running", where=self.settings.path)
+            raise ModelError("the local model server is not running", where=str(self.path))
         return self._address
 
     @property
     def alive(self) -> bool:
-        """Whether the server process runs."""
         return self._process is not None and self._process.poll() is None
 
     @property
     def pid(self) -> int | None:
-        """The server's process number, None before it starts."""
         return self._process.pid if self._process else None
 
     def __enter__(self) -> LocalModel:
@@ -118,11 +99,11 @@ class LocalModel:
 
     def start(self) -> None:
         """Start the server and wait until it answers."""
-        check_gguf(Path(self.settings.path))
+        check_gguf(self.path)
         # An unnamed file, so that it disappears with this process.
         self._log = tempfile.TemporaryFile("w+", errors="replace")  # noqa: SIM115
         self._process = subprocess.Popen(
-            [sys.executable, "-P", str(_SERVE), json.dumps(asdict(self.settings))],
+            [sys.executable, "-P", str(_SERVE), json.dumps(self._settings)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._log,
@@ -139,15 +120,7 @@ class LocalModel:
     def stop(self) -> None:
         """Stop the server; may be called again."""
         process, self._process, self._address = self._process, None, ""
-        if process is not None:
-            # The server ends when its standard input does; leaving the block closes the pipes.
-            with contextlib.suppress(OSError), process:
-                assert process.stdin is not None
-                process.stdin.close()
-                try:
-                    process.wait(timeout=5)
-                except subprocess.TimeoutExpired:
-                    process.kill()
+        end_child(process)
         if self._log is not None:
             self._log.close()
             self._log = None
@@ -175,7 +148,7 @@ class LocalModel:
     def _failure(self, error: str | None, *, timed_out: bool) -> SetupError:
         assert self._log is not None
         self._log.seek(0)
-        log, path, port = self._log.read(), self.settings.path, self.settings.port
+        log, path, port = self._log.read(), str(self.path), self.port
         # The server may end before its message reaches the log.
         if port and ("bind" in log or (not timed_out and _is_taken(port))):
             what, hint = f"port {port} is in use", "name another port, or 0 for a free one"
@@ -186,12 +159,9 @@ class LocalModel:
             return SetupError(what, where=path, hint=hint, code="startup-timeout")
         complaints = [x for x in log.splitlines() if " E " in x or "error" in x.lower()]
         reason = (complaints or [error or "the server ended while it loaded the model"])[0]
-        return SetupError(
-            f"the model cannot be served: {reason.strip()[:300]}",
-            where=path,
-            hint="check that it is a GGUF file llama.cpp can load and that memory suffices",
-            code="cannot-serve",
-        )
+        what = f"the model cannot be served: {reason.strip()[:300]}"
+        hint = "check that it is a GGUF file llama.cpp can load and that memory suffices"
+        return SetupError(what, where=path, hint=hint, code="cannot-serve")
 
 
 def check_gguf(path: Path) -> None:
@@ -200,22 +170,16 @@ def check_gguf(path: Path) -> None:
         with path.open("rb") as file:
             magic = file.read(4)
     except OSError as error:
-        raise SetupError(
-            f"the weights file cannot be read ({error.strerror})",
-            where=str(path),
-            hint="name a GGUF file, or run `reasoningbank lm pull local` for the embedded model",
-            code="no-weights",
-        ) from error
+        what = f"the weights file cannot be read ({error.strerror})"
+        hint = "name a GGUF file, or run `reasoningbank lm pull local` for the embedded model"
+        raise SetupError(what, where=str(path), hint=hint, code="no-weights") from error
     if magic != b"GGUF":
-        raise SetupError(
-            "not a GGUF file", where=str(path), hint="name a GGUF file", code="not-gguf"
-        )
+        hint = "name a GGUF file"
+        raise SetupError("not a GGUF file", where=str(path), hint=hint, code="not-gguf")
 
 
 def _is_taken(port: int) -> bool:
-    with socket.socket() as probe:
-        try:
-            probe.bind(("127.0.0.1", port))
-        except OSError:
-            return True
-    return False
+    with contextlib.suppress(OSError), socket.socket() as probe:
+        probe.bind(("127.0.0.1", port))
+        return False
+    return True

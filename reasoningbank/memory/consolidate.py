@@ -1,7 +1,9 @@
 """Consolidation: merge duplicates, supersede contradicted items, retire harmful ones.
 
 Deterministic, without a model; docs/consolidation.md gives the rules. Embeddings alone cannot
-decide what is a duplicate: whole banks lie within a tenth of cosine.
+decide what is a duplicate: whole banks lie within a tenth of cosine. Prose alone contradicts
+nothing: an item is contradicted by one that says that its pattern fails, or that shows that a name
+which it uses does not exist.
 """
 
 from __future__ import annotations
@@ -14,11 +16,10 @@ from typing import NamedTuple
 import numpy as np
 
 from reasoningbank.memory.bank import MemoryBank
-from reasoningbank.memory.contradictions import by_evidence, contradictions, harm
-from reasoningbank.memory.history import Change
-from reasoningbank.memory.item import MemoryItem, Scope
+from reasoningbank.memory.item import ABSENT, Counters, MemoryItem, Scope
+from reasoningbank.memory.store import Change
 from reasoningbank.retrieval import Embedder, open_embedder
-from reasoningbank.sparql.shape import names_in, pattern_key
+from reasoningbank.sparql.shape import names_in, pattern_key, pattern_names
 
 #: Cosine from which two wordings of the same names say the same; docs/consolidation.md says how
 #: it was found.
@@ -26,9 +27,83 @@ NEAR = 0.97
 #: Sources whose content is their pattern. Two failures or contrasts may share a pattern and warn
 #: of different things.
 _PATTERN_IS_ALL = frozenset({"success", "gold", "seed"})
+#: The source that warns of its pattern; every other source has a pattern that works.
+_AGAINST = "failure"
+#: Sources whose tasks count as certain: a gold query or a person, not a model's opinion.
+_CERTAIN_SOURCES = frozenset({"gold", "seed"})
+#: Changed tasks from which an item may be retired, and the largest one-sided mid-p.
+HARM_TASKS, HARM_LEVEL = 6, 0.01
+#: `Change.made_by` of the changes made here; their reasons begin with it.
+MADE_BY = "consolidation"
 
+Prefixes = Mapping[str, str] | None
 #: Cosines of an item's text with those of others.
 Similarity = Callable[[MemoryItem, Sequence[MemoryItem]], Sequence[float]]
+
+
+def consolidate(
+    bank: MemoryBank,
+    *,
+    new: Iterable[str] | None = None,
+    embedder: Embedder | None = None,
+    prefixes: Prefixes = None,
+    near: float = NEAR,
+) -> list[Change]:
+    """Merge duplicates, supersede contradicted items, and retire harmful ones; return the changes.
+
+    The result depends on the bank only, and consolidating twice changes nothing more. What a
+    person has restored, or undone, is left alone.
+
+    Args:
+        new: Ids of the items added since the last time, to be compared with all; by default
+            everything is compared.
+        embedder: Compares wordings; by default the bundled one, loaded only if needed.
+        prefixes: Prefixes of the pack, which patterns use without declaring them.
+        near: Cosine from which wordings count as the same; see `DuplicateRule`.
+    """
+
+    def similarity(item: MemoryItem, others: Sequence[MemoryItem]) -> Sequence[float]:
+        return text_similarity(embedder or open_embedder(), item, others)
+
+    def is_reinstated(item: MemoryItem) -> bool:
+        change = bank.reinstated_by(item.id)
+        return change is not None and change.made_by != MADE_BY
+
+    with bank.holding():
+        begun = bank.last_change
+        # Reading 1,000 items takes 0.1 s, so they are read once, and only those in use.
+        active = {item.id: item for item in bank.items()}
+
+        def replaced(gone: Iterable[MemoryItem], kept: MemoryItem, reason: str) -> None:
+            # An item among those it replaces is rewritten, so no evidence is added twice.
+            ids = [one.id for one in gone]
+            reason = f"{MADE_BY}: {reason}"
+            bank.replace([kept.id, *ids], kept, reason=reason, made_by=MADE_BY)
+            active[kept.id] = kept
+            for one in ids:
+                del active[one]
+
+        rule = DuplicateRule(similarity, near, prefixes, is_reinstated)
+        for kept, gone, reasons in duplicates(list(active.values()), rule, new):
+            said = (
+                f"{one.id} is a duplicate of {kept.id}: {reason}"
+                for one, reason in zip(gone, reasons, strict=True)
+            )
+            replaced(gone, kept, "; ".join(said))
+        # What is retired supersedes nothing.
+        for item in list(active.values()):
+            reason = harm(item.counters)
+            if reason and not is_reinstated(item):
+                bank.retire(item.id, reason=f"{MADE_BY}: {reason}", made_by=MADE_BY)
+                del active[item.id]
+        for loser, winner, reason in contradictions(list(active.values()), prefixes):
+            if not is_reinstated(loser):
+                why = f"{winner.id} has more evidence than {loser.id}, and {reason}"
+                replaced([loser], winner, why)
+        return bank.history(since=begun)
+
+
+# -- duplicates ---------------------------------------------------------------------------
 
 
 class DuplicateMerge(NamedTuple):
@@ -85,99 +160,6 @@ class DuplicateRule:
         return names_in("\n".join((item.title, item.description, item.content)), self.prefixes)
 
 
-#: `Change.made_by` of the changes made here; their reasons begin with it.
-MADE_BY = "consolidation"
-
-
-def consolidate(
-    bank: MemoryBank,
-    *,
-    new: Iterable[str] | None = None,
-    embedder: Embedder | None = None,
-    prefixes: Mapping[str, str] | None = None,
-    near: float = NEAR,
-) -> list[Change]:
-    """Merge duplicates, supersede contradicted items, and retire harmful ones; return the changes.
-
-    The result depends on the bank only, and consolidating twice changes nothing more. What a
-    person has restored, or undone, is left alone.
-
-    Args:
-        new: Ids of the items added since the last time, to be compared with all; by default
-            everything is compared.
-        embedder: Compares wordings; by default the bundled one, loaded only if needed.
-        prefixes: Prefixes of the pack, which patterns use without declaring them.
-        near: Cosine from which wordings count as the same; see `DuplicateRule`.
-    """
-    with bank.holding():
-        begun = bank.last_change
-        work = _Consolidation(bank, prefixes)
-        work.merge(None if new is None else frozenset(new), near, embedder)
-        # What is retired supersedes nothing.
-        work.retire()
-        work.supersede()
-        return bank.history(since=begun)
-
-
-class _Consolidation:
-    """One consolidation of a bank that is held, with its current items."""
-
-    def __init__(self, bank: MemoryBank, prefixes: Mapping[str, str] | None) -> None:
-        self._bank = bank
-        self._prefixes = prefixes
-        # Reading 1,000 items takes 0.1 s, so read them once.
-        self._items = {item.id: item for item in bank.items(status=None)}
-
-    def merge(self, added: frozenset[str] | None, near: float, embedder: Embedder | None) -> None:
-        """Merge duplicates."""
-
-        def similarity(item: MemoryItem, others: Sequence[MemoryItem]) -> Sequence[float]:
-            return text_similarity(embedder or open_embedder(), item, others)
-
-        rule = DuplicateRule(similarity, near, self._prefixes, self._is_reinstated)
-        for merge in duplicates(self._active(), rule, added):
-            reasons = "; ".join(
-                f"{gone.id} is a duplicate of {merge.kept.id}: {reason}"
-                for gone, reason in zip(merge.gone, merge.reasons, strict=True)
-            )
-            self._replace([gone.id for gone in merge.gone], merge.kept, reasons)
-
-    def supersede(self) -> None:
-        """Supersede contradicted items."""
-        for loser, winner, reason in contradictions(self._active(), self._prefixes):
-            if not self._is_reinstated(loser):
-                why = f"{winner.id} has more evidence than {loser.id}, and {reason}"
-                self._replace([loser.id], winner, why)
-
-    def retire(self) -> None:
-        """Retire harmful items."""
-        for item in self._active():
-            reason = harm(item.counters)
-            if reason and not self._is_reinstated(item):
-                self._bank.retire(item.id, reason=_reason(reason), made_by=MADE_BY)
-                self._read(item.id)
-
-    def _active(self) -> list[MemoryItem]:
-        return [item for item in self._items.values() if item.status == "active"]
-
-    def _is_reinstated(self, item: MemoryItem) -> bool:
-        """Return whether a person has reinstated an item."""
-        change = self._bank.reinstated_by(item.id)
-        return change is not None and change.made_by != MADE_BY
-
-    def _replace(self, gone: Sequence[str], kept: MemoryItem, reason: str) -> None:
-        # An item among those it replaces is rewritten, so no evidence is added twice.
-        self._bank.replace([kept.id, *gone], kept, reason=_reason(reason), made_by=MADE_BY)
-        self._read(kept.id, *gone)
-
-    def _read(self, *ids: str) -> None:
-        self._items |= {item_id: self._bank.get(item_id) for item_id in ids}
-
-
-def _reason(text: str) -> str:
-    return f"{MADE_BY}: {text}"
-
-
 def duplicates(
     items: Sequence[MemoryItem], rule: DuplicateRule, new: Iterable[str] | None = None
 ) -> list[DuplicateMerge]:
@@ -229,3 +211,112 @@ def text_similarity(
 def _text(item: MemoryItem) -> str:
     # A few-shot example has no content; its question distinguishes it from others.
     return "\n".join(filter(None, (item.title, item.description, item.content or item.question)))
+
+
+# -- contradictions and harm ----------------------------------------------------------------
+
+
+def evidence_of(item: MemoryItem) -> tuple[int, int, int]:
+    """Return certain tasks, all tasks, and tasks helped minus hurt; compared in this order."""
+    # Tasks, not attempts: ten rollouts of one task are one experience.
+    tasks: dict[tuple[str, str], bool] = {}
+    for origin in item.origins:
+        if origin.task:
+            task = (origin.corpus, origin.task)
+            certain = origin.judge.split(" and ")[0] == "execution" or item.src in _CERTAIN_SOURCES
+            tasks[task] = tasks.get(task, False) or certain
+    return sum(tasks.values()), len(tasks), item.counters.helped - item.counters.hurt
+
+
+def by_evidence(item: MemoryItem) -> tuple[int, int, int, bool, str, str]:
+    """Return a sort key: more evidence first, then items with turns, then older, then by id."""
+    certain, tasks, helped = evidence_of(item)
+    return -certain, -tasks, -helped, not item.turns, item.provenance.time, item.id
+
+
+class Superseding(NamedTuple):
+    """An item, the one that supersedes it, and why."""
+
+    loser: MemoryItem
+    winner: MemoryItem
+    reason: str
+
+
+class _Claims:
+    """What an item says: of its pattern, the names it uses, and those it shows not to exist."""
+
+    def __init__(self, item: MemoryItem, prefixes: Prefixes) -> None:
+        self.item = item
+        self.warns = item.src == _AGAINST
+        self.pattern = pattern_key(item.pattern, prefixes)
+        works = not self.warns and item.pattern.strip()
+        self.used = pattern_names(item.pattern, prefixes) if works else frozenset()
+        written = [tag.removeprefix(ABSENT) for tag in item.tags if tag.startswith(ABSENT)]
+        #: IRI → as written
+        self.absent = {name: text for text in written for name in names_in(text, prefixes)}
+        self.evidence = evidence_of(item)
+        certain, tasks, helped, *rest = by_evidence(item)
+        # Items that only deny names come before those that use them.
+        kind = 2 if not self.absent else 1 if self.used else 0
+        self.place = (certain, tasks, helped, kind, *rest)
+
+    def contradiction(self, other: _Claims) -> str:
+        """Return why two items cannot both be right; empty if they can."""
+        mine, its = self.item.scope, other.item.scope
+        scopes = ((mine.pack, its.pack), (mine.endpoint, its.endpoint))
+        if any(one and another and one != another for one, another in scopes):
+            return ""
+        for first, second in ((self, other), (other, self)):
+            if first.warns:
+                continue
+            if second.warns and first.pattern and first.pattern == second.pattern:
+                return "one says that a pattern works, the other that it fails"
+            for name in sorted(first.used & second.absent.keys()):
+                return f"{second.absent[name]} was shown not to exist"
+        return ""
+
+
+def contradictions(items: Sequence[MemoryItem], prefixes: Prefixes = None) -> list[Superseding]:
+    """Find the active items that others contradict with more evidence."""
+    # In a fixed order, items never refute each other in a cycle, so consolidation terminates; and
+    # what lost refutes no other.
+    ordered = sorted((_Claims(item, prefixes) for item in items), key=lambda one: one.place)
+    saying: dict[tuple[str, str], list[_Claims]] = defaultdict(list)
+    for one in ordered:
+        if one.pattern:
+            saying["pattern", one.pattern].append(one)
+        for name in one.used:
+            saying["used", name].append(one)
+        for name in one.absent:
+            saying["absent", name].append(one)
+    lost: dict[str, Superseding] = {}
+    for one in ordered:
+        if one.item.id in lost:
+            continue
+        keys = [("pattern", one.pattern), *(("used", name) for name in one.absent)]
+        keys += [("absent", name) for name in one.used]
+        rivals = {rival.item.id: rival for key in keys for rival in saying.get(key, ())}
+        for rival in sorted(rivals.values(), key=lambda rival: rival.place):
+            later = rival.item.id not in lost and one.place < rival.place
+            wins = one.evidence > rival.evidence or one.absent.keys() & rival.used
+            if later and wins and (reason := one.contradiction(rival)):
+                lost[rival.item.id] = Superseding(rival.item, one.item, reason)
+    return list(lost.values())
+
+
+def harm(counters: Counters) -> str:
+    """Return why an item with these counters is to be retired; empty if it is not."""
+    # The test is repeated with every pair: its level keeps a neutral item's risk below 5% in its
+    # first 30 changed tasks.
+    hurt, changed = counters.hurt, counters.helped + counters.hurt
+    if changed < HARM_TASKS or (p := harm_midp(counters)) > HARM_LEVEL:
+        return ""
+    return f"hurt {hurt} tasks and helped {counters.helped}, one-sided mid-p {p:.2g}"
+
+
+def harm_midp(counters: Counters) -> float:
+    """Return the one-sided mid-p of the exact sign test (Lancaster 1961; Fagerland et al. 2013)."""
+    import scipy.stats
+
+    chance = scipy.stats.binom(counters.helped + counters.hurt, 0.5)
+    return float(chance.sf(counters.hurt) + chance.pmf(counters.hurt) / 2)

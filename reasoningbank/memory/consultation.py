@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, replace
+from dataclasses import KW_ONLY, asdict, dataclass, field, replace
 from typing import Any
 
 from reasoningbank.errors import UsageError
@@ -12,8 +12,7 @@ from reasoningbank.lm.tokens import count_tokens
 from reasoningbank.memory.bank import MemoryBank
 from reasoningbank.memory.item import ItemSource, MemoryItem, Scope
 from reasoningbank.memory.leakage import LeakageFilter
-from reasoningbank.memory.packing import FoundItem
-from reasoningbank.memory.search import Retrieval, retrieve, retrieve_random
+from reasoningbank.memory.search import FoundItem, Retrieval, retrieve, retrieve_random
 from reasoningbank.tools.memory_tools import Consulted
 from reasoningbank.tools.returns import brief_repr, fit
 from reasoningbank.trajectory import Recorder
@@ -22,6 +21,7 @@ from reasoningbank.trajectory import Recorder
 SEARCH_TOKENS = 1_200
 
 
+@dataclass(eq=False)
 class Consultation:
     """What the memory tools of one trial search.
 
@@ -32,35 +32,24 @@ class Consultation:
     #: Name of the memory in the tools' results.
     source = "memory"
 
-    def __init__(
-        self,
-        bank: MemoryBank,
-        *,
-        leakage: LeakageFilter,
-        recorder: Recorder,
-        scope: Scope = Scope(),  # noqa: B008
-        kinds: frozenset[ItemSource] | None = None,
-        items: int | None = None,
-        tokens: int = SEARCH_TOKENS,
-        random_seed: int | None = None,
-    ) -> None:
-        self._bank = bank
-        self._leakage = leakage
-        self._recorder = recorder
-        self._scope = scope
-        self._kinds = kinds
-        self._items = items
-        self._tokens = tokens
-        self._random_seed = random_seed
+    bank: MemoryBank
+    _: KW_ONLY
+    leakage: LeakageFilter
+    recorder: Recorder
+    scope: Scope = field(default_factory=Scope)
+    kinds: frozenset[ItemSource] | None = None
+    items: int | None = None  #: Most items of one search
+    tokens: int = SEARCH_TOKENS
+    random_seed: int | None = None  #: Of the random-memory control, if it is one
 
     def search(self, query: str, limit: int) -> Consulted:
         """Return the items that fit a question best, whole."""
-        limit = min(limit, self._items or limit)
-        common: dict[str, Any] = {"leakage": self._leakage, "k": limit, "kinds": self._kinds}
-        found = retrieve(self._bank, query, tokens=self._tokens, scope=self._scope, **common)
-        if self._random_seed is not None:
+        limit = min(limit, self.items or limit)
+        common: dict[str, Any] = {"leakage": self.leakage, "k": limit, "kinds": self.kinds}
+        found = retrieve(self.bank, query, tokens=self.tokens, scope=self.scope, **common)
+        if self.random_seed is not None:
             found = retrieve_random(
-                self._bank, query, tokens=found.tokens, seed=self._random_seed, **common
+                self.bank, query, tokens=found.tokens, seed=self.random_seed, **common
             )
         # Record only what the size limit of one result leaves.
         entries = fit([_head(one.item) | {"text": one.text} for one in found.found], least=0)
@@ -75,7 +64,7 @@ class Consultation:
     def get(self, item_id: str) -> Consulted:
         """Return everything known of one item."""
         try:
-            item = self._bank.get(item_id)
+            item = self.bank.get(item_id)
         except UsageError:
             # Not the bank's own error, which may name items that must not be shown.
             raise UsageError(
@@ -83,8 +72,8 @@ class Consultation:
                 hint="give an id that memory_search(query) gave",
                 code="unknown-item",
             ) from None
-        finding = self._leakage.finding(item)
-        if finding is None and self._kinds is not None and item.src not in self._kinds:
+        finding = self.leakage.finding(item)
+        if finding is None and self.kinds is not None and item.src not in self.kinds:
             finding = Finding("other-kind", f"is of the kind {item.src}")
         if finding is None and item.status != "active":
             finding = Finding("inactive-item", f"is {item.status}")
@@ -100,7 +89,7 @@ class Consultation:
         return Consulted((shown,))
 
     def _record(self, found: Retrieval) -> None:
-        self._recorder.add("memory_retrieved", found.to_event())
+        self.recorder.add("memory_retrieved", found.to_event())
 
 
 def _head(item: MemoryItem) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import KW_ONLY, asdict, dataclass, field, replace
 from os.path import commonprefix
 
 from pyoxigraph import NamedNode
@@ -19,9 +19,8 @@ from reasoningbank.corpus.registry import read_registry
 from reasoningbank.errors import UsageError
 from reasoningbank.lm.tokens import count_tokens
 from reasoningbank.memory.layer import Entry, Layer, Line, about, guide, hints_files, pack_lines
-from reasoningbank.memory.packing import over_budget
 from reasoningbank.memory.schema_card import SchemaCard
-from reasoningbank.memory.search import Retrieval
+from reasoningbank.memory.search import Retrieval, over_budget
 from reasoningbank.retrieval import Embedder
 from reasoningbank.schema import Schema
 from reasoningbank.sparql import (
@@ -61,63 +60,56 @@ class Context:
     retrieval: Retrieval | None = None
 
 
+@dataclass(eq=False)
 class ContextBuilder:
     """Builds the contexts of one endpoint; several threads may use it.
 
     Everything static is made once, when the builder is made: the endpoint is asked then, and never
     again. Two builders with the same arguments build the same contexts.
-
-    Args:
-        layers: The enabled layers, of ``L0``, ``L1``, ``L2`` and ``L3``.
-        pack: The endpoint's pack; without one there is no guide and there are no warnings.
-        discovery: The endpoint's service description; if None, requested if a layer needs it.
-        embedder: Finds the names near a question; by default the bundled one.
-        schema_card: Writes the schema cards, if several builders share one.
-        hidden: Ids of the tasks of which nothing may be shown.
-        tools: Whether the agent can call the tools for exploring.
     """
 
-    def __init__(
-        self,
-        layers: Collection[str],
-        *,
-        endpoint: EndpointConfig,
-        vocabulary: Schema,
-        pack: Pack | None = None,
-        discovery: Discovery | None = None,
-        embedder: Embedder | None = None,
-        schema_card: SchemaCard | None = None,
-        budgets: Budgets = Budgets(),
-        hidden: Collection[str] = (),
-        tools: bool = False,
-    ) -> None:
-        for name in layers:
+    layers: Collection[str]  #: The enabled layers, of ``L0``, ``L1``, ``L2`` and ``L3``
+    _: KW_ONLY
+    endpoint: EndpointConfig
+    vocabulary: Schema
+    #: The endpoint's pack; without one there is no guide and there are no warnings
+    pack: Pack | None = None
+    #: The endpoint's service description; if None, requested if a layer needs it
+    discovery: Discovery | None = None
+    embedder: Embedder | None = None  #: Finds the names near a question; the bundled one if None
+    #: Writes the schema cards, if several builders share one
+    schema_card: SchemaCard | None = None
+    budgets: Budgets = Budgets()
+    hidden: Collection[str] = ()  #: Ids of the tasks of which nothing may be shown
+    tools: bool = False  #: Whether the agent can call the tools for exploring
+
+    def __post_init__(self) -> None:
+        for name in self.layers:
             if name not in LAYERS:
                 hint = f"choose from {', '.join(sorted(LAYERS))}"
                 raise UsageError(f"unknown layer {name!r}", hint=hint, code="unknown-layer")
-        self.layers = tuple(name for name in LAYERS if name in layers)
-        self._budgets = budgets
-        needed = {"L0"} if schema_card is not None else {"L0", "L1"}
-        if discovery is None and needed & set(layers):
-            with SPARQLClient(endpoint) as client:
-                discovery = discover(client)
+        self.layers = layers = tuple(name for name in LAYERS if name in self.layers)
+        needed = {"L0"} if self.schema_card is not None else {"L0", "L1"}
+        if self.discovery is None and needed & set(layers):
+            with SPARQLClient(self.endpoint) as client:
+                self.discovery = discover(client)
         self._static: dict[str, Layer] = {}
         if "L0" in layers:
             self._static["L0"] = sense_card(
-                endpoint,
-                discovery,
-                vocabulary,
-                pack=pack,
-                hidden=hidden,
-                tools=tools,
-                budget=budgets.L0,
+                self.endpoint,
+                self.discovery,
+                self.vocabulary,
+                pack=self.pack,
+                hidden=self.hidden,
+                tools=self.tools,
+                budget=self.budgets.L0,
             )
         if "L3" in layers:
-            self._static["L3"] = guide(pack, budgets.L3)
-        if "L1" in layers and schema_card is None:
-            schema_card = SchemaCard.of(endpoint, vocabulary, pack=pack, embedder=embedder)
-        self._schema = schema_card if "L1" in layers else None
-        self._pack = pack
+            self._static["L3"] = guide(self.pack, self.budgets.L3)
+        if "L1" in layers and self.schema_card is None:
+            self.schema_card = SchemaCard.of(
+                self.endpoint, self.vocabulary, pack=self.pack, embedder=self.embedder
+            )
 
     @property
     def static(self) -> str:
@@ -127,11 +119,11 @@ class ContextBuilder:
     def build(self, question: str, retrieval: Retrieval | None = None) -> Context:
         """Return the context of a question, with what was found for it if L2 is enabled."""
         layers = dict(self._static)
-        if self._schema is not None:
-            layers["L1"] = self._schema.about(question, self._budgets.L1)
+        if "L1" in self.layers and self.schema_card is not None:
+            layers["L1"] = self.schema_card.about(question, self.budgets.L1)
         shown: Retrieval | None = None
         if "L2" in self.layers:
-            layers["L2"], shown = procedures(retrieval, self._budgets.L2)
+            layers["L2"], shown = procedures(retrieval, self.budgets.L2)
         text = _joined([layers[name].text for name in self.layers])
         by_layer = {name: layers[name].tokens for name in sorted(self.layers)}
         return Context(text, self.static, count_tokens(text), by_layer, shown)
@@ -143,14 +135,14 @@ class ContextBuilder:
         ``guide`` and ``anti_patterns`` of the pack's files, ``budgets`` of the budgets.
         """
         parts = {name: layer.text for name, layer in self._static.items()}
-        for name, file in hints_files(self._pack).items():
+        for name, file in hints_files(self.pack).items():
             parts[name] = file.read_text(encoding="utf-8")
-        parts["budgets"] = str(sorted(asdict(self._budgets).items()))
+        parts["budgets"] = str(sorted(asdict(self.budgets).items()))
         hashes = {
             name: hashlib.sha256(text.encode()).hexdigest()[:16] for name, text in parts.items()
         }
-        if self._schema is not None:
-            hashes["L1"] = self._schema.fingerprint()
+        if "L1" in self.layers and self.schema_card is not None:
+            hashes["L1"] = self.schema_card.fingerprint()
         return dict(sorted(hashes.items()))
 
 
@@ -170,7 +162,7 @@ def procedures(retrieval: Retrieval | None, budget: int = 600) -> tuple[Layer, R
         retrieval = replace(retrieval, found=tuple(shown), skipped=tuple(skipped), tokens=tokens)
     texts = [found.text.strip() for found in shown if found.example is None]
     text = "\n\n".join([_TITLE, *texts]) if texts else ""
-    return Layer("L2", text, count_tokens(text) if text else 0, len(skipped)), retrieval
+    return Layer("L2", text, count_tokens(text) if text else 0), retrieval
 
 
 def _joined(texts: Collection[str]) -> str:

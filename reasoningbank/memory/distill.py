@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import get_args
 
 import dspy
@@ -21,8 +21,7 @@ from reasoningbank.findings import Finding
 from reasoningbank.judge.lm_judge import reply_of
 from reasoningbank.lm import UsageCounter
 from reasoningbank.memory.experience import Distilled, Draft, Experience, Rejected
-from reasoningbank.memory.facts import Facts
-from reasoningbank.memory.grounding import Grounding
+from reasoningbank.memory.grounding import Facts, Grounding
 from reasoningbank.memory.item import ItemSource, Scope
 from reasoningbank.memory.pitfalls import failure_drafts
 from reasoningbank.memory.skeleton import shortened
@@ -34,42 +33,33 @@ from reasoningbank.trajectory import Usage
 _ALL: frozenset[ItemSource] = frozenset(get_args(ItemSource))
 
 
+@dataclass(kw_only=True, eq=False)
 class Distiller:
-    """Makes items from attempts by rules, worded by a language model if one is given.
+    """Makes items from attempts by rules, worded by a language model if one is given."""
 
-    Args:
-        vocabulary: Classes and properties of the endpoint, which `run` asks what they lack.
-        pack: The domain pack that the items hold for; None restricts them to the endpoint.
-        lm: The model that words one item a task, made for the role ``distiller``; `author` is its
-            name in provenance.
-        kinds: The kinds of items to make.
-        own: A function of one task's attempts that makes the drafts instead of the rules. They are
-            checked as those of the rules are.
-    """
+    vocabulary: Schema  #: Classes and properties of the endpoint, which `run` asks what they lack
+    endpoint: EndpointConfig
+    #: The domain pack that the items hold for; None restricts them to the endpoint
+    pack: Pack | None = None
+    #: The model that words one item a task, made for the role ``distiller``
+    lm: dspy.BaseLM | None = None
+    kinds: frozenset[ItemSource] = _ALL  #: The kinds of items to make
+    author: str = ""  #: The name in provenance
+    #: A function of one task's attempts that makes the drafts instead of the rules. They are
+    #: checked as those of the rules are.
+    own: Callable[[Sequence[Experience]], Iterable[Draft]] | None = None
+    run: Callable[[str], Result] | None = None
 
-    def __init__(
-        self,
-        *,
-        vocabulary: Schema,
-        endpoint: EndpointConfig,
-        pack: Pack | None = None,
-        lm: dspy.BaseLM | None = None,
-        kinds: frozenset[ItemSource] = _ALL,
-        author: str = "",
-        own: Callable[[Sequence[Experience]], Iterable[Draft]] | None = None,
-        run: Callable[[str], Result] | None = None,
-    ) -> None:
-        for kind in sorted(kinds - _ALL):
+    def __post_init__(self) -> None:
+        for kind in sorted(self.kinds - _ALL):
             hint = f"use {', '.join(sorted(_ALL))}"
             raise UsageError(f"unknown kind {kind!r} of items", hint=hint, code="unknown-source")
-        languages = pack.languages if pack is not None else ("en",)
-        self._facts = Facts(vocabulary, endpoint, run, languages)
+        languages = self.pack.languages if self.pack is not None else ("en",)
+        self._facts = Facts(self.vocabulary, self.endpoint, self.run, languages)
         self._grounding = Grounding(self._facts)
-        self._scope = Scope(pack=pack.key if pack is not None else "", endpoint=endpoint.url)
-        self._lm = lm
-        self._author = author or (f"lm:{lm.model}" if lm is not None else "rules")
-        self._kinds = kinds
-        self._own = own
+        pack = self.pack.key if self.pack is not None else ""
+        self._scope = Scope(pack=pack, endpoint=self.endpoint.url)
+        self.author = self.author or (f"lm:{self.lm.model}" if self.lm is not None else "rules")
 
     def distil(self, experiences: Sequence[Experience]) -> Distilled:
         """Return what the attempts at one task teach.
@@ -80,13 +70,13 @@ class Distiller:
         if len({experience.task for experience in experiences}) > 1:
             hint = "distil one task at a time"
             raise UsageError("attempts at several tasks", hint=hint, code="several-tasks")
-        if self._own is None:
-            return self._checked(list(self._drafts(experiences)), self._lm)
-        drafts = list(self._own(experiences))
+        if self.own is None:
+            return self._checked(list(self._drafts(experiences)), self.lm)
+        drafts = list(self.own(experiences))
         if not all(isinstance(draft, Draft) for draft in drafts):
-            what = f"{self._author} returned something else than drafts of items"
+            what = f"{self.author} returned something else than drafts of items"
             raise UsageError(what, hint="return reasoningbank.memory.Draft(…)", code="wrong-type")
-        return self._checked([replace(draft, author=self._author) for draft in drafts])
+        return self._checked([replace(draft, author=self.author) for draft in drafts])
 
     def from_gold(self, task: Task, split: SplitName | None) -> Distilled:
         """Return the few-shot example of a training task."""
@@ -123,22 +113,22 @@ class Distiller:
         return self._checked([example])
 
     def _drafts(self, experiences: Sequence[Experience]) -> Iterator[Draft | Rejected]:
-        if "success" in self._kinds:
+        if "success" in self.kinds:
             successes = (success_draft(one, self._facts) for one in experiences if one.success)
             once: dict[str, Draft | Rejected] = {}
             for made in successes:
                 once.setdefault(made.pattern if isinstance(made, Draft) else made.text, made)
             yield from once.values()
-        for experience in experiences if "failure" in self._kinds else ():
+        for experience in experiences if "failure" in self.kinds else ():
             if not experience.success:
                 drafts = failure_drafts(experience, self._facts)
                 yield from drafts
                 if not drafts:
                     why = "its mistake is unknown"
                     yield experience.uncertain("failure", "unknown-cause", why)
-        if "contrast" in self._kinds:
+        if "contrast" in self.kinds:
             # The strategy of the same task already has the skeleton.
-            skeleton = "success" not in self._kinds
+            skeleton = "success" not in self.kinds
             contrast = contrast_draft(experiences, self._facts, skeleton=skeleton)
             if contrast is not None:
                 yield contrast
@@ -159,7 +149,7 @@ class Distiller:
         if kept and lm is not None:
             # The first is the most valuable: a success if there was one.
             words, usage = words_for(lm, kept[0])
-            kept[0] = reworded(kept[0], words, self._author, self._grounding.of_text)
+            kept[0] = reworded(kept[0], words, self.author, self._grounding.of_text)
         items = [draft.item(self._scope) for draft in kept]
         once = {item.id: item for item in items}
         return Distilled(tuple(once.values()), tuple(rejected), usage)

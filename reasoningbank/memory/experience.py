@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import tomllib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
 
 from reasoningbank.findings import Finding
 from reasoningbank.memory.item import ABSENT, ItemSource, MemoryItem, Provenance, Scope, Turn
@@ -120,3 +124,9 @@ class Distilled:
 def shortened_title(title: str, most: int = TITLE_CHARS) -> str:
     """Return a title, cut if it is too long."""
     return title if len(title) <= most else f"{title[: most - 1]}…"
+
+
+@cache
+def lesson_texts() -> Mapping[str, Any]:
+    """Return the texts of lessons."""
+    return tomllib.loads(Path(__file__).with_name("lessons.toml").read_text(encoding="utf-8"))

@@ -1,4 +1,4 @@
-"""Checks on a draft before it is stored.
+"""What schema and data say about names, and the checks on a draft before it is stored.
 
 An item that names what does not exist, or that gives away a training task's answer, does harm for
 as long as it is kept; so whatever is not known to hold is rejected, with the reason.
@@ -8,21 +8,51 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 from urllib.parse import urlsplit
 
-from reasoningbank.errors import QueryError
+from pyoxigraph import Literal, NamedNode
+
+from reasoningbank.errors import EndpointError, QueryError
 from reasoningbank.findings import Finding
 from reasoningbank.memory.experience import Draft, Experience
-from reasoningbank.memory.facts import Facts
 from reasoningbank.memory.skeleton import slot_names
-from reasoningbank.schema import namespace_of
+from reasoningbank.schema import NamedTerm, Schema, namespace_of, probe_run
 from reasoningbank.schema.names import used_names
-from reasoningbank.sparql import EndpointConfig
+from reasoningbank.sparql import (
+    STANDARD_PREFIXES,
+    BooleanResult,
+    EndpointConfig,
+    Result,
+    TableResult,
+    Term,
+    compact,
+    iri,
+    string_literal,
+)
 from reasoningbank.sparql.query import prepare
-from reasoningbank.sparql.tokens import tokenize
+from reasoningbank.sparql.terms import absolute
+from reasoningbank.sparql.tokens import tokenize, tokens_within
 from reasoningbank.sparql.tree import outline, read_query
+
+#: Texts of a resource that are compared with a question.
+_MOST_TEXTS = 50
+#: Shorter texts are in a question by chance.
+_LEAST_TEXT = 3
+#: Classes that say nothing about a resource.
+_VAGUE = frozenset(
+    STANDARD_PREFIXES[prefix] + name
+    for prefix, names in (
+        ("owl", ("Thing", "Class", "NamedIndividual")),
+        ("rdfs", ("Class", "Resource")),
+        ("skos", ("Concept",)),
+    )
+    for name in names
+)
+
 
 #: Maximum characters of the texts of an item; whole items are packed into a few hundred tokens.
 MOST_CHARS = {"title": 120, "description": 400, "content": 1_200, "pattern": 1_500}
@@ -32,11 +62,116 @@ _SENTENCE = re.compile(r"(?<=[.;!?])\s+|\n+")
 _WORD = re.compile(r"[^\W\d_]+", re.UNICODE)
 
 
+@dataclass(eq=False)
+class Facts:
+    """What is known of an endpoint's names; it is asked what the schema lacks, each query once."""
+
+    vocabulary: Schema
+    endpoint: EndpointConfig
+    given: Callable[[str], Result] | None = None
+    languages: Sequence[str] = ("en",)
+
+    def __post_init__(self) -> None:
+        self.namespaces: Mapping[str, str] = self.endpoint.namespaces
+        known = (*self.vocabulary.classes, *self.vocabulary.properties)
+        #: The namespaces of classes and properties.
+        self.homes = frozenset(namespace_of(name) for name in known)
+        self._answers: dict[str, Result | None] = {}
+
+    @cached_property
+    def run(self) -> Callable[[str], Result]:
+        """Sends queries; by default to the endpoint, within 3 s."""
+        return self.given or probe_run(self.endpoint)
+
+    def iri_of(self, written: str) -> str | None:
+        """Return the IRI of a name; None for other terms and unknown prefixes."""
+        return absolute(written, self.namespaces)
+
+    def names(self, query: str) -> dict[str, str]:
+        """Return the names in a query, as written, and their IRIs."""
+        written = (token.text for token in tokenize(query) if token.kind in ("iri", "name"))
+        return {text: name for text in written if (name := self.iri_of(text)) is not None}
+
+    def property_of(self, written: str) -> NamedTerm | None:
+        """Return the property of a name, if it is one."""
+        return self.vocabulary.properties.get(self.iri_of(written) or "")
+
+    def show(self, name: str) -> str:
+        """Return an IRI as agents write it."""
+        return str(compact(NamedNode(name), self.namespaces))
+
+    def is_term(self, name: str) -> bool:
+        """Return whether an IRI is a class or property."""
+        return self.vocabulary.term(name) is not None
+
+    def has_data(self, name: str) -> bool:
+        """Return whether a class or property is known to have instances or uses."""
+        term = self.vocabulary.term(name)
+        return term is not None and (
+            term.in_data or not self.vocabulary.complete or bool(self.vocabulary.below(name))
+        )
+
+    def exists(self, name: str) -> bool | None:
+        """Return whether an IRI occurs in the data; None if unknown."""
+        if self.has_data(name):
+            return True
+        if self.is_term(name):
+            return False
+        term = iri(name)
+        found = self._ask(
+            f"ASK {{ {{ {term} ?p ?o }} UNION {{ ?s {term} ?o }} UNION {{ ?s ?p {term} }} }}"
+        )
+        return found.value if isinstance(found, BooleanResult) else None
+
+    def kind_of(self, name: str) -> str:
+        """Return the most specific known class of a resource; may be empty."""
+        rows = self._rows(f"SELECT DISTINCT ?kind {{ {iri(name)} a ?kind }} LIMIT 10")
+        kinds = sorted(term.value for (term,) in rows if isinstance(term, NamedNode))
+        specific = [kind for kind in kinds if kind not in _VAGUE]
+        known = [kind for kind in specific if self.is_term(kind)]
+        return (known or specific or [""])[0]
+
+    def called_in(self, name: str, question: str) -> tuple[str, str] | None:
+        """Return the property and the text by which a question refers to a resource."""
+        asked = question.casefold()
+        body = f"{iri(name)} ?property ?text FILTER(isLiteral(?text))"
+        rows = self._rows(f"SELECT ?property ?text {{ {body} }} LIMIT {_MOST_TEXTS}")
+        found = sorted(
+            (-len(text.value), property_.value, text.value)
+            for property_, text in rows
+            if isinstance(property_, NamedNode)
+            and isinstance(text, Literal)
+            and len(text.value) >= _LEAST_TEXT
+            and text.value.casefold() in asked
+        )
+        return (found[0][1], found[0][2]) if found else None
+
+    def is_called(self, texts: Sequence[str]) -> bool:
+        """Return whether one of these texts occurs in the data."""
+        tags = (None, *self.languages)
+        written = " ".join(string_literal(text, tag) for text in texts for tag in tags)
+        found = self._ask(f"ASK {{ VALUES ?text {{ {written} }} ?thing ?property ?text }}")
+        return isinstance(found, BooleanResult) and found.value
+
+    def _rows(self, query: str) -> list[Sequence[Term | None]]:
+        found = self._ask(query)
+        return list(found.rows(0, found.n_rows)) if isinstance(found, TableResult) else []
+
+    def _ask(self, query: str) -> Result | None:
+        if query not in self._answers:
+            try:
+                self._answers[query] = self.run(query)
+            except (EndpointError, QueryError):
+                # Not cached: a slow endpoint may answer for the next task.
+                return None
+        return self._answers[query]
+
+
+@dataclass(frozen=True)
 class Grounding:
     """Checks drafts against schema, data, and what their attempts saw."""
 
-    def __init__(self, facts: Facts) -> None:
-        self._facts = facts
+    facts: Facts
 
     def findings(self, draft: Draft) -> list[Finding]:
         """Return what is wrong with a draft; nothing if it may be stored."""
@@ -82,16 +217,16 @@ class Grounding:
         if not probe:
             return
         try:
-            prepared = prepare(probe, prefixes=self._facts.namespaces)
+            prepared = prepare(probe, prefixes=self.facts.namespaces)
             used = used_names(read_query(prepared.text))
         except QueryError as error:
             yield Finding("bad-skeleton", f"its skeleton does not parse: {error.what}")
             return
-        vocabulary = self._facts.vocabulary
+        vocabulary = self.facts.vocabulary
         for name in used:
             if name.role == "resource" or name.iri.startswith("urn:slot"):
                 continue
-            exists = self._facts.exists(name.iri)
+            exists = self.facts.exists(name.iri)
             fields = {"name": name.written, "role": name.role}
             what = f"its skeleton uses the {name.role} {name.written}"
             is_property = name.iri in vocabulary.properties and name.iri not in vocabulary.classes
@@ -104,7 +239,7 @@ class Grounding:
                 yield Finding("wrong-role", f"{what}, which is a property", fields=fields)
 
     def _name(self, draft: Draft, written: str, *, negated: bool) -> Finding | None:
-        facts, fields = self._facts, {"name": written}
+        facts, fields = self.facts, {"name": written}
         name = facts.iri_of(written)
         if written in draft.denied:
             if not negated:
@@ -141,7 +276,7 @@ class Grounding:
         return None
 
     def _secrets(self, text: str) -> list[Finding]:
-        secret = secret_in(text, self._facts.endpoint)
+        secret = secret_in(text, self.facts.endpoint)
         return [Finding("secret", f"contains {secret}")] if secret else []
 
 
@@ -167,25 +302,12 @@ def services_names(query: str) -> frozenset[str]:
         body = outline(query).body if query else ()
     except QueryError:
         body = ()
-    found: set[str] = set()
-    depth = inside = 0
-    waiting = False
-    for token in body:
-        if token.is_word("SERVICE"):
-            waiting = True
-        elif token.text == "{":
-            depth += 1
-            inside, waiting = (depth, False) if waiting and not inside else (inside, waiting)
-        elif token.text == "}":
-            inside = 0 if depth == inside else inside
-            depth -= 1
-        elif (waiting or inside) and token.kind in ("iri", "name"):
-            found.add(token.text)
-    return frozenset(found)
+    inside = tokens_within(body, ("SERVICE",), "{}")
+    return frozenset(token.text for token in inside if token.kind in ("iri", "name"))
 
 
 #: Shorter values, such as small numbers, are in any text by chance.
-_LEAST_CHARS = 4
+_LEAST_ANSWER = 4
 #: Tools that show the rows of a query.
 _SHOW_ROWS = frozenset({"sparql_peek", "sparql_slice"})
 
@@ -204,7 +326,7 @@ def _answer_in(text: str, experience: Experience, constants: frozenset[str]) -> 
         # Names are checked as such.
         is_name = value.startswith("<") or (":" in value and " " not in value)
         plain = value.casefold()
-        if is_name or len(value) < _LEAST_CHARS or plain in asked or value in constants:
+        if is_name or len(value) < _LEAST_ANSWER or plain in asked or value in constants:
             continue
         if re.search(rf"(?<!\w){re.escape(plain)}(?!\w)", said):
             return value

@@ -27,7 +27,6 @@ class Layer:
     name: str
     text: str = ""
     tokens: int = 0
-    left_out: int = 0
 
 
 @dataclass(frozen=True)
@@ -68,7 +67,6 @@ def pack_lines(name: str, lines: Sequence[Line], budget: int, *, title: str = ""
     kept: dict[int, tuple[int, ...]] = {}
     texts: dict[int, str] = {}
     shown: set[str] = set()
-    left_out = 0
     room = budget - (estimate_tokens(f"{title}\n") if title else 0.0)
     for _, at, number in sorted(units):
         line = lines[at]
@@ -79,15 +77,14 @@ def pack_lines(name: str, lines: Sequence[Line], budget: int, *, title: str = ""
         before = estimate_tokens(f"{texts[at]}\n") if at in texts else 0.0
         needed = estimate_tokens(f"{text}\n") - before
         if needed > room:
-            left_out += 1
             continue
         room -= needed
         kept[at], texts[at] = tried, text
         shown |= line.entries[number].names if number >= 0 else frozenset()
     if not texts:
-        return Layer(name, left_out=left_out)
+        return Layer(name)
     written = "\n".join([*([title] if title else ()), *(texts[at] for at in sorted(texts))])
-    return Layer(name, written, count_tokens(written), left_out)
+    return Layer(name, written, count_tokens(written))
 
 
 def about(count: int) -> str:

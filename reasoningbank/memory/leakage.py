@@ -10,8 +10,8 @@ from functools import lru_cache
 
 from reasoningbank.corpus import Task
 from reasoningbank.findings import Finding
+from reasoningbank.lm.reply import queries_in
 from reasoningbank.memory.item import MemoryItem
-from reasoningbank.sparql.extraction import queries_in
 from reasoningbank.sparql.shape import Prefixes, query_hashes, shape_hash
 
 #: Share of a question's distinctive words that makes another text near-verbatim; how many times

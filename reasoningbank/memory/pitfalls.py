@@ -7,19 +7,15 @@ task: equal items become one item with several experiences.
 from __future__ import annotations
 
 import re
-import tomllib
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice, pairwise
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from reasoningbank.errors import EndpointError, QueryError
 from reasoningbank.findings import Finding
-from reasoningbank.memory.experience import Draft, Experience, shortened_title
-from reasoningbank.memory.facts import Facts
-from reasoningbank.memory.grounding import names_in
+from reasoningbank.memory.experience import Draft, Experience, lesson_texts, shortened_title
+from reasoningbank.memory.grounding import Facts, names_in
 from reasoningbank.memory.skeleton import slot_names
 from reasoningbank.schema import (
     explain_empty,
@@ -52,7 +48,6 @@ _OF_NAMES = ("unknown-class", "unknown-property", "wrong-prefix")
 _WRONG_ROWS = ("columns-missing", "columns-extra", "wrong-order")
 _CODE = re.compile(r"[A-Za-z.].*\d|\d.*[A-Za-z.]")
 _NAME = re.compile(r"[A-Z][a-z]{2,}")
-_ANY = "Any question"
 #: Share of a class's instances that a property must lead to, to be the usual way there.
 _USUAL = 0.25
 #: Words of many names, which alone do not say what is meant.
@@ -95,19 +90,26 @@ def _drafts(experience: Experience, facts: Facts) -> Iterator[Draft]:
         yield _known(experience, "repeated")
 
 
-@cache
-def _texts() -> Mapping[str, Any]:
-    return tomllib.loads(Path(__file__).with_name("pitfalls.toml").read_text(encoding="utf-8"))
+def _short(title: str) -> str:
+    return title if len(title) <= _TITLE_CHARS else f"{title[:117].rsplit(' ', 1)[0]} …"
 
 
-def _known(experience: Experience, name: str, **values: str) -> Draft:
-    """Return a pitfall that holds for any question, with values in its content."""
-    text = _texts()[name]
-    content = text["content"]
-    for key, value in values.items():
-        content = content.replace(f"{{{key}}}", value)
-    tags = tuple(text["tags"])
-    return Draft(text["title"], text["description"], content, "failure", experience, tags=tags)
+def _known(
+    experience: Experience,
+    name: str,
+    cut: Callable[[str], str] = _short,
+    *,
+    given: Mapping[str, Any] | None = None,
+    **values: str,
+) -> Draft:
+    """Return a pitfall of the table, with values in its texts; other fields of it are `given`."""
+    table = lesson_texts()[name]
+    title, description, content = (
+        re.sub(r"\{(\w+)\}", lambda found: values[found[1]], table[part])
+        for part in ("title", "description", "content")
+    )
+    rest = {"tags": tuple(table["tags"]), **(given or {})}
+    return Draft(cut(title), description, content, "failure", experience, **rest)
 
 
 # -- queries that do not parse ------------------------------------------------------------
@@ -133,17 +135,10 @@ def _of_syntax(
     elif any(a.is_word("WHERE") and b.text != "{" for a, b in pairwise(tokens)):
         yield _known(experience, "where")
     elif fix or (error.hint and error.code != "syntax-error"):
-        hint = _texts()["fixes"].get(fix or "", error.hint)
+        hint = lesson_texts()["fixes"].get(fix or "", error.hint)
         advice = f"{hint[0].upper()}{hint[1:]}"
         sign = "the query cannot be parsed" if error.code == "syntax-error" else error.what
-        yield Draft(
-            shortened_title(advice),
-            f"{_ANY}: the endpoint refuses what does not parse",
-            f"{advice}.\nSign: {sign}.",
-            "failure",
-            experience,
-            tags=("syntax",),
-        )
+        yield _known(experience, "syntax", shortened_title, advice=advice, sign=sign)
 
 
 def _own_prefixes(facts: Facts) -> list[str]:
@@ -192,16 +187,15 @@ def _unknown_prefix(
         return
     instead = "; ".join(f"write {right}, not {wrong}" for wrong, right in list(meant.items())[:3])
     instead = instead or f"write {' or '.join(f'{name}:' for name in near)}"
-    own = ", ".join(_own_prefixes(facts)[:12])
-    yield Draft(
-        f"The prefix {prefix}: is not known: {instead}"[:_TITLE_CHARS],
-        f"{_ANY} where a name with {prefix}: seems to fit",
-        f"{instead[0].upper()}{instead[1:]}. There is no prefix {prefix}: here; known are {own}.\n"
-        f"Sign: \"the prefix '{prefix}:' is not declared\".",
-        "failure",
+    yield _known(
         experience,
-        denied=frozenset(meant),
-        tags=("prefix", "syntax"),
+        "unknown-prefix",
+        lambda title: title[:_TITLE_CHARS],
+        given={"denied": frozenset(meant)},
+        prefix=prefix,
+        instead=instead,
+        advice=f"{instead[0].upper()}{instead[1:]}",
+        own=", ".join(_own_prefixes(facts)[:12]),
     )
 
 
@@ -252,18 +246,19 @@ def _of_names(
     ranked = sorted(found.values(), key=lambda f: "/" not in f.instead)[:_MOST_NAMES]
     if not ranked:
         return counting
-    subjects = dict.fromkeys(one.subject for one in ranked)
     lines = [
         f"For {f.subject}: {f.instead}{f.note}. There is no {f.kind} {f.name}." for f in ranked
     ]
-    return Draft(
-        shortened_title("; ".join(f"{f.subject}: {f.instead}" for f in ranked)),
-        f"Questions about {', '.join(subjects)}, such as: {experience.question}",
-        "\n".join(lines) + "\nSign: no rows, whatever the rest of the query is.",
-        "failure",
+    tags = tuple(dict.fromkeys(name for f in ranked for name in names_in(f.instead)))
+    return _known(
         experience,
-        denied=frozenset(one.name for one in ranked),
-        tags=tuple(dict.fromkeys(name for f in ranked for name in names_in(f.instead))),
+        "names",
+        shortened_title,
+        given={"denied": frozenset(one.name for one in ranked), "tags": tags},
+        advice="; ".join(f"{f.subject}: {f.instead}" for f in ranked),
+        subjects=", ".join(dict.fromkeys(one.subject for one in ranked)),
+        question=experience.question,
+        lines="\n".join(lines),
     )
 
 
@@ -387,15 +382,13 @@ def _empty(experience: Experience, prepared: PreparedQuery, facts: Facts) -> Ite
     ]
     causes = [line for line in lines if 0 < len(line) <= _MOST_CAUSE_CHARS][:_MOST_CAUSES]
     if causes:
-        listed = "\n".join(f"- {line}" for line in causes)
-        yield Draft(
-            _short(f"No rows: {causes[0]}"),
-            f"Questions such as: {experience.question}",
-            f"A query with these parts has no rows, and why:\n{listed}",
-            "failure",
+        yield _known(
             experience,
-            constants=frozenset(name for line in causes for name in names_in(line)),
-            tags=("empty",),
+            "empty",
+            given={"constants": frozenset(name for line in causes for name in names_in(line))},
+            question=experience.question,
+            cause=causes[0],
+            causes="\n".join(f"- {line}" for line in causes),
         )
 
 
@@ -414,17 +407,9 @@ def _left_out(experience: Experience, prepared: PreparedQuery, facts: Facts) -> 
         if named.casefold() not in said and _is_condition(named, question, facts)
     ]
     if absent:
-        listed = ", ".join(f'"{named}"' for named in absent[:2])
-        yield Draft(
-            _short(f"Every condition of the question goes into the query: {listed} was left out"),
-            f"Questions such as: {question}",
-            f"The query had rows and nothing in it for {listed}: add a pattern or FILTER for each "
-            "thing that the question names.\nSign: many more rows than there can be.",
-            "failure",
-            experience,
-            constants=frozenset(absent),
-            tags=("conditions",),
-        )
+        missing = ", ".join(f'"{named}"' for named in absent[:2])
+        given = {"constants": frozenset(absent)}
+        yield _known(experience, "left-out", given=given, question=question, missing=missing)
 
 
 def _is_condition(named: str, question: str, facts: Facts) -> bool:
@@ -445,7 +430,3 @@ def _named_in(question: str) -> tuple[str, ...]:
     found = re.findall(r"(?:(?<=[.?!:] )|^)\W*\w+|(\w[\w.:-]*\w)", rest)
     names = (word for word in found if _CODE.search(word) or _NAME.fullmatch(word))
     return tuple(dict.fromkeys((*quoted, *names)))
-
-
-def _short(title: str) -> str:
-    return title if len(title) <= _TITLE_CHARS else f"{title[:117].rsplit(' ', 1)[0]} …"

@@ -22,13 +22,12 @@ import pyoxigraph as ox
 from reasoningbank.corpus.examples import RB, RDFS
 from reasoningbank.corpus.validation import shapes_file
 from reasoningbank.errors import UsageError
-from reasoningbank.memory.item import MemoryItem, Provenance, Turn
+from reasoningbank.memory.item import MemoryItem, Provenance
 from reasoningbank.sparql import STANDARD_PREFIXES
 from reasoningbank.sparql.terms import RDF_TYPE
 
 if TYPE_CHECKING:
-    from rdflib import Graph, URIRef
-    from rdflib.term import Node
+    from rdflib import Graph
 
 
 RdfName = Literal["turtle", "nquads"]
@@ -52,8 +51,7 @@ ITEM, TRIAL, TASK, AGENT = (
     f"urn:reasoningbank:{kind}:" for kind in ("item", "trial", "task", "agent")
 )
 
-VALUE = STANDARD_PREFIXES["rdf"] + "value"
-TAG, TURN, ORIGIN, POSITION = RB + "tag", RB + "turn", RB + "origin", RB + "position"
+VALUE, POSITION = STANDARD_PREFIXES["rdf"] + "value", RB + "position"
 SUPERSEDED_BY = RB + "supersededBy"
 
 #: Field → property; empty fields are left out.
@@ -78,7 +76,16 @@ ORIGIN_TEXTS: Mapping[str, str] = {
 }
 TURN_TEXTS: Mapping[str, str] = {name: RB + name for name in ("reasoning", "code", "output")}
 
+#: The property that leads to a part of an item → classes and texts of its node.
+_PARTS: Mapping[str, tuple[tuple[str, ...], Mapping[str, str]]] = {
+    "tag": ((), {}),
+    "turn": ((RB + "Turn",), TURN_TEXTS),
+    "origin": ((RB + "Distillation", PROV + "Activity"), ORIGIN_TEXTS),
+}
+
 Statement = tuple[str, str, ox.NamedNode | ox.Literal]
+#: Values by subject and property.
+_Said = Mapping[str, Mapping[str, list[str]]]
 _MOST_CHARS = 60
 
 
@@ -112,34 +119,25 @@ def _statements(item: MemoryItem) -> Iterator[Statement]:
         yield me, predicate, ox.Literal(getattr(item.counters, field))
     if item.superseded_by:
         yield me, SUPERSEDED_BY, ox.NamedNode(_iri(ITEM, item.superseded_by))
-    for kind, predicate, values in (
-        ("tag", TAG, item.tags),
-        ("turn", TURN, item.turns),
-        ("origin", ORIGIN, item.origins),
-    ):
-        for at, value in enumerate(values):
+    for kind, (classes, texts) in _PARTS.items():
+        for at, value in enumerate(getattr(item, f"{kind}s")):
             node = f"{me}:{kind}:{at}"
-            yield me, predicate, ox.NamedNode(node)
-            if isinstance(value, str):
-                yield node, POSITION, ox.Literal(at)
+            yield me, RB + kind, ox.NamedNode(node)
+            yield from _types(node, *classes)
+            yield node, POSITION, ox.Literal(at)
+            if kind == "tag":
                 yield node, VALUE, ox.Literal(value)
-            elif isinstance(value, Turn):
-                yield from _types(node, RB + "Turn")
-                yield node, POSITION, ox.Literal(at)
-                yield from _texts(node, value, TURN_TEXTS)
-            elif isinstance(value, Provenance):
-                yield from _origin(me, node, at, value)
+            yield from _texts(node, value, texts)
+            if kind == "origin":
+                yield from _origin(me, node, value, first=at == 0)
 
 
-def _origin(me: str, node: str, at: int, origin: Provenance) -> Iterator[Statement]:
+def _origin(me: str, node: str, origin: Provenance, *, first: bool) -> Iterator[Statement]:
     time = _time(origin.time)
     # PROV lets an entity be generated once; the other experiences only confirm it.
-    if at == 0:
+    if first:
         yield me, PROV + "wasGeneratedBy", ox.NamedNode(node)
         yield from ((me, PROV + "generatedAtTime", one) for one in time)
-    yield from _types(node, RB + "Distillation", PROV + "Activity")
-    yield node, POSITION, ox.Literal(at)
-    yield from _texts(node, origin, ORIGIN_TEXTS)
     yield from ((node, PROV + "endedAtTime", one) for one in time)
     task, trial = _iri(TASK, origin.corpus, origin.task), _iri(TRIAL, origin.corpus, origin.trial)
     if origin.task:
@@ -198,69 +196,77 @@ def from_rdf(data: bytes, format: RdfName = "turtle", *, where: str = "") -> lis
     except (SyntaxError, ValueError) as error:
         what = f"cannot be read as {format}: {error}"
         raise UsageError(what, where=where, code="not-rdf") from error
-    graph = _graph(triples)
-    found = sorted(graph.subjects(_uri(RDF_TYPE), _uri(RB + "MemoryItem")), key=str)
+    # rdflib, whose graphs are validated, knows no triple terms.
+    plain = [
+        one
+        for one in triples
+        if not isinstance(one.subject, ox.Triple) and not isinstance(one.object, ox.Triple)
+    ]
+    said: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
+    for subject, predicate, value in plain:
+        said[subject.value][predicate.value].append(value.value)
+    found = sorted(name for name, its in said.items() if RB + "MemoryItem" in its[RDF_TYPE])
     if not found:
         hint = "check that `to_rdf` wrote it"
         raise UsageError("holds no memory item", where=where, hint=hint, code="no-items")
-    violations = _violations(graph)
+    violations = _violations(plain)
     if violations:
         more = f" (and {len(violations) - 1} more)" if len(violations) > 1 else ""
         raise _violation(f"{violations[0]}{more}", where)
     try:
-        return [_item(graph, subject) for subject in found]
+        return [_item(said, name) for name in found]
     except UsageError as error:
         raise error.at(where) from error.__cause__
 
 
-def _item(graph: Graph, me: Node) -> MemoryItem:
-    def read(node: Node, fields: Mapping[str, str]) -> dict[str, str]:
-        return {field: _one(graph, node, predicate) for field, predicate in fields.items()}
+def _item(said: _Said, me: str) -> MemoryItem:
+    def one(node: str, predicate: str) -> str:
+        return next(iter(said[node][predicate]), "")
 
-    first, *others = (read(node, ORIGIN_TEXTS) for node in _ordered(graph, me, ORIGIN))
+    def read(node: str, fields: Mapping[str, str]) -> dict[str, str]:
+        return {field: one(node, predicate) for field, predicate in fields.items()}
+
+    def ordered(kind: str) -> list[str]:
+        """Return the nodes of a property by their position, which must be unique."""
+        places: dict[int, str] = {}
+        for node in sorted(set(said[me][RB + kind])):
+            place = int(one(node, POSITION))
+            if place in places:
+                raise _violation(f"{places[place]} and {node} both have rb:position {place}", "")
+            places[place] = node
+        return [places[place] for place in sorted(places)]
+
+    first, *others = (read(node, ORIGIN_TEXTS) for node in ordered("origin"))
     return MemoryItem.from_json(
         {
-            "id": unquote(str(me).removeprefix(ITEM)),
+            "id": unquote(me.removeprefix(ITEM)),
             **read(me, ITEM_TEXTS),
             "scope": read(me, SCOPE_TEXTS),
             "counters": {field: int(text or 0) for field, text in read(me, COUNTERS).items()},
-            "superseded_by": unquote(_one(graph, me, SUPERSEDED_BY).removeprefix(ITEM)),
-            "tags": [_one(graph, node, VALUE) for node in _ordered(graph, me, TAG)],
-            "turns": [read(node, TURN_TEXTS) for node in _ordered(graph, me, TURN)],
+            "superseded_by": unquote(one(me, SUPERSEDED_BY).removeprefix(ITEM)),
+            "tags": [one(node, VALUE) for node in ordered("tag")],
+            "turns": [read(node, TURN_TEXTS) for node in ordered("turn")],
             "provenance": first,
             "evidence": others,
         }
     )
 
 
-def _ordered(graph: Graph, me: Node, predicate: str) -> list[Node]:
-    """Return the nodes of a property by their position, which must be unique."""
-    places: dict[int, Node] = {}
-    for node in sorted(graph.objects(me, _uri(predicate)), key=str):
-        place = int(_one(graph, node, POSITION))
-        if place in places:
-            raise _violation(f"{places[place]} and {node} both have rb:position {place}", "")
-        places[place] = node
-    return [places[place] for place in sorted(places)]
-
-
-def _one(graph: Graph, node: Node, predicate: str) -> str:
-    value = graph.value(node, _uri(predicate))
-    return "" if value is None else str(value)
-
-
 def _violation(what: str, where: str) -> UsageError:
     return UsageError(f"violates the shapes of memory: {what}", where=where, code="bad-shape")
 
 
-def _violations(graph: Graph) -> list[str]:
+def _violations(triples: Iterable[ox.Triple]) -> list[str]:
     """Return the violations of the SHACL shapes, a line each, sorted."""
     import pyshacl  # 0.3 s that only an import of items needs
-    from rdflib import RDF
+    from rdflib import RDF, Graph
     from rdflib.namespace import SH
 
     with warnings.catch_warnings():
+        # rdflib warns of ill-typed literals, which the shapes report.
         warnings.simplefilter("ignore")
+        data = ox.serialize(triples, format=ox.RdfFormat.N_TRIPLES)
+        graph = Graph().parse(data=data, format="nt")
         _, results, _ = pyshacl.validate(graph, shacl_graph=_shapes())
     found = []
     for result in results.subjects(RDF.type, SH.ValidationResult):
@@ -278,25 +284,3 @@ def _shapes() -> Graph:
     from rdflib import Graph
 
     return Graph().parse(shapes_file().with_name("memory.ttl"), format="turtle")
-
-
-def _graph(triples: Iterable[ox.Triple]) -> Graph:
-    """Return statements as rdflib has them, which knows no triple terms."""
-    from rdflib import Graph
-
-    plain = (
-        triple
-        for triple in triples
-        if not isinstance(triple.subject, ox.Triple) and not isinstance(triple.object, ox.Triple)
-    )
-    data = ox.serialize(plain, format=ox.RdfFormat.N_TRIPLES)
-    with warnings.catch_warnings():
-        # rdflib warns of ill-typed literals, which the shapes report.
-        warnings.simplefilter("ignore")
-        return Graph().parse(data=data, format="nt")
-
-
-def _uri(text: str) -> URIRef:
-    from rdflib import URIRef
-
-    return URIRef(text)

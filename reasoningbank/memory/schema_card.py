@@ -63,22 +63,18 @@ class Weights:
 WEIGHTS = Weights()
 
 
+@dataclass(frozen=True, eq=False)
 class SchemaCard:
     """Writes the schema cards of one endpoint; several threads may use it."""
 
-    def __init__(
-        self,
-        endpoint: EndpointConfig,
-        schema: SchemaMap,
-        index: SchemaIndex,
-        notes: Sequence[Note] = (),
-    ) -> None:
-        self._namespaces = endpoint.namespaces
-        self._labels = endpoint.label_properties
-        self._services = {other.url: other.source for other in endpoint.federated}
-        self._schema = schema
-        self._index = index
-        self._notes = tuple(notes)
+    endpoint: EndpointConfig
+    schema: SchemaMap
+    index: SchemaIndex
+    notes: Sequence[Note] = ()
+
+    @property
+    def _services(self) -> dict[str, str]:
+        return {other.url: other.source for other in self.endpoint.federated}
 
     @classmethod
     def of(
@@ -102,23 +98,23 @@ class SchemaCard:
 
     def fingerprint(self) -> str:
         """Return a hash of the schema and its ranking, 16 hexadecimal digits."""
-        decides = repr((self._schema.links, WEIGHTS, TITLE, NOTE_RANK))
+        decides = repr((self.schema.links, WEIGHTS, TITLE, NOTE_RANK))
         return hashlib.sha256(decides.encode()).hexdigest()[:16]
 
     def about(self, question: str, budget: int = 400) -> Layer:
         """Return the card for a question."""
         folded = question.casefold()
         named = [url for url, name in self._services.items() if name.casefold() in folded]
-        return self.of_scores(self._index.scores(question), budget, named)
+        return self.of_scores(self.index.scores(question), budget, named)
 
     def of_scores(
         self, scores: Mapping[str, float], budget: int = 400, named: Collection[str] = ()
     ) -> Layer:
         """Return the card for given scores of names."""
-        chosen = _Selection(self._schema, scores, self._labels, named)
+        chosen = _Selection(self.schema, scores, self.endpoint.label_properties, named)
         heads = sorted(chosen.parts, key=lambda head: head in self._services)
         lines = [self._line(head, chosen.parts[head]) for head in heads]
-        for note in self._notes:
+        for note in self.notes:
             ranked = (item for parts in chosen.parts.values() for item in parts.items())
             found = (rank for part, rank in ranked if not part.names.isdisjoint(note.about))
             rank = 2 * min(found, default=math.inf) + NOTE_RANK
@@ -126,7 +122,7 @@ class SchemaCard:
         return pack_lines("L1", lines, budget, title=TITLE)
 
     def _short(self, iri: str) -> str:
-        return str(compact(NamedNode(iri), self._namespaces))
+        return str(compact(NamedNode(iri), self.endpoint.namespaces))
 
     def _line(self, name: str, parts: Mapping[_Part, float]) -> Line:
         """Return the line of a class, or of a federated endpoint."""
@@ -134,7 +130,7 @@ class SchemaCard:
         # The classes that one property leads to are next to each other.
         ordered = sorted(parts.items(), key=lambda item: (first[item[0].link.property], item[1]))
         entries = tuple(self._entry(part, rank) for part, rank in ordered)
-        instances = self._schema.instances.get(name)
+        instances = self.schema.instances.get(name)
         head = self._short(name) if name else "Properties"
         if name in self._services:
             head = f"In SERVICE <{name}>"
@@ -147,7 +143,7 @@ class SchemaCard:
         stem = self._short(link.property)
         if link.service:
             return Entry(stem, rank, names=part.names)
-        instances = self._schema.instances.get(link.subject)
+        instances = self.schema.instances.get(link.subject)
         each = (link.triples or 0) / (instances or 1)
         if link.triples and instances and not USUAL[0] <= each <= USUAL[1]:
             stem += f" ×{each:.0f}" if each >= 10 else f" ×{each:.1g}"

@@ -1,4 +1,7 @@
-"""The file of a bank: one SQLite database with items, their history, words and embeddings."""
+"""The file of a bank: one SQLite database with items, their history, words and embeddings.
+
+Every change is a row of the history, from which `undo` takes back a whole operation.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +9,15 @@ import contextlib
 import json
 import sqlite3
 import threading
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager
+from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from reasoningbank.errors import ReasoningBankError, RecordError, UsageError
-from reasoningbank.memory.history import Action, Change
 from reasoningbank.memory.item import MemoryItem, encodable
 from reasoningbank.retrieval import WordIndex
 
@@ -31,6 +35,29 @@ TABLES = (
     f"PRAGMA user_version = {VERSION}",
 )
 _REBUILD = "rebuild it from a snapshot with `reasoningbank memory import`"
+
+
+#: add: a new item. merge: further evidence for an item. replace: an item was rewritten.
+#: supersede, retire, restore: a new status. count: outcomes of trials. undo: a change was undone.
+Action = Literal["add", "merge", "replace", "supersede", "retire", "restore", "count", "undo"]
+
+
+@dataclass(frozen=True)
+class Change:
+    """One row of a bank's history."""
+
+    number: int  #: Position in the history, from 1
+    time: str  #: ISO 8601 time in UTC
+    action: Action
+    item_id: str
+    before: MemoryItem | None  #: The item before; None if it did not exist
+    after: MemoryItem | None  #: The item after; None if it no longer exists
+    reason: str  #: Why, in the caller's words
+    operation: int  #: Number of the first change of the operation; its changes are undone together
+    #: The part of the program that decided on the change, e.g. ``consolidation``; empty for a
+    #: caller's own change.
+    made_by: str = ""
+    undoes: int = 0  #: The operation that an undo takes back; 0 for any other change
 
 
 class Store:
@@ -233,36 +260,36 @@ class Store:
         return RecordError(what, where=self._where, hint=hint, code=code, **fields)
 
 
+@dataclass
 class BankOperation:
     """Changes made in one transaction, from number `first`, and undone together."""
 
-    def __init__(
-        self, database: sqlite3.Connection, reason: str, made_by: str, undoes: int
-    ) -> None:
-        self.first = 0
-        self.touched: dict[int, MemoryItem | None] = {}
-        self._database = database
-        self._reason = reason
-        self._cause = (made_by, undoes)
-        self._time = datetime.now(UTC).isoformat(timespec="seconds")
+    database: sqlite3.Connection
+    reason: str
+    made_by: str
+    undoes: int
+    first: int = 0
+    touched: dict[int, MemoryItem | None] = field(default_factory=dict)
+    time: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="seconds"))
 
     def change(self, action: Action, before: MemoryItem | None, after: MemoryItem | None) -> None:
         """Set an item from one state to another and record it; equal states are no change."""
         if before == after:
             return
-        execute = self._database.execute
+        execute = self.database.execute
         item_id = after.id if after else before.id if before else ""
         states = [None if one is None else one.json_text() for one in (before, after)]
         numbered = execute(
             "INSERT INTO changes(operation, time, action, item_id, before, after, reason) "
             "VALUES (?, ?, ?, ?, ?, ?, ?)",
-            (self.first, self._time, action, item_id, *states, self._reason),
+            (self.first, self.time, action, item_id, *states, self.reason),
         )
         if not self.first:
             self.first = numbered.lastrowid or 0
             execute("UPDATE changes SET operation = number WHERE number = ?", (self.first,))
-            if any(self._cause):
-                execute("INSERT INTO operations VALUES (?, ?, ?)", (self.first, *self._cause))
+            if self.made_by or self.undoes:
+                cause = (self.first, self.made_by, self.undoes)
+                execute("INSERT INTO operations VALUES (?, ?, ?)", cause)
         if after is None:
             rows = execute("DELETE FROM items WHERE id = ? RETURNING key", (item_id,)).fetchall()
             execute("DELETE FROM embeddings WHERE item_id = ?", (item_id,))
@@ -274,3 +301,115 @@ class BankOperation:
                 (item_id, after.status, after.src, encodable(after.title), states[1]),
             ).fetchall()
         self.touched.update((key, after) for (key,) in rows)
+
+
+# -- undoing ------------------------------------------------------------------------------
+
+
+def undo(store: Store, number: int | None) -> Change:
+    """Undo a change; see `MemoryBank.undo`."""
+    with store.writing():
+        rows = store.changes(
+            "changes.operation = (SELECT operation FROM changes WHERE number = "
+            "coalesce(?, (SELECT max(number) FROM changes)))",
+            number,
+        )
+        if not rows:
+            none = "nothing was changed yet" if number is None else f"there is no change {number}"
+            hint = "the history shows the changes and their numbers"
+            raise UsageError(none, hint=hint, code="no-change")
+        first = rows[0].number
+        _check_in_effect(store, first)
+        with store.changing(f"undo of change {first}", undoes=first) as operation:
+            for change in reversed(rows):
+                now = store.item(change.item_id)
+                operation.change("undo", now, _reverted(change, now))
+            _check_successors(store, rows)
+        if not operation.first:
+            # Later changes already did what the undo would do.
+            what = f"change {first} is undone already"
+            raise UsageError(what, code="undone-already", change=first)
+        return store.changes("number = ?", operation.first)[0]
+
+
+def _reverted(change: Change, now: MemoryItem | None) -> MemoryItem | None:
+    """Return an item as it would be without a change, with the effects of later changes."""
+    before, after = change.before, change.after
+    if before is None or after is None:
+        # The whole item was added or removed; later counts and evidence go with it.
+        if (now is None) != (after is None):
+            raise _later(change)
+        return before
+    if now is None:
+        raise _later(change)
+    origins = before.origins
+    if now.origins != after.origins:
+        was_from, became_from = Counter(before.origins), Counter(after.origins)
+        added, gone = became_from - was_from, was_from - became_from
+        kept = [one for one in now.origins if one not in added]
+        origins = (*kept, *(one for one in gone if one not in kept))
+    if not origins:
+        raise _later(change)
+    undone: dict[str, Any] = {
+        "counters": (now.counters + before.counters) - after.counters,
+        "provenance": origins[0],
+        "evidence": origins[1:],
+    }
+    for name in {f.name for f in fields(MemoryItem)} - undone.keys():
+        was, became, current = (getattr(item, name) for item in (before, after, now))
+        if was != became:
+            if current != became:
+                raise _later(change)
+            undone[name] = was
+    return replace(now, **undone)
+
+
+def _later(change: Change, why: str = "") -> UsageError:
+    why = why or f"item {change.item_id} was changed since"
+    return UsageError(
+        f"change {change.number} cannot be undone: {why}",
+        hint="undo the later change first (history shows it)",
+        code="later-change",
+        change=change.number,
+        item=change.item_id,
+    )
+
+
+def _check_in_effect(store: Store, number: int) -> None:
+    """Refuse to undo an operation twice, since counts would be subtracted twice."""
+    # Undoing an undo puts its operation into effect again, and so on: each undo of a chain does or
+    # reverts the root operation, and the balance says whether that is in effect.
+    undos = store.changes("action = 'undo' AND changes.operation = number")
+    undone = {one.number: one.undoes for one in undos if 0 < one.undoes < one.number}
+    root, forward = _root(undone, number)
+    chain = {one: way for one in undone for first, way in [_root(undone, one)] if first == root}
+    in_effect = 1 + sum(1 if way else -1 for way in chain.values()) > 0
+    if forward != in_effect:
+        last = max(one for one, way in chain.items() if way == in_effect)
+        raise UsageError(
+            f"change {number} cannot be undone again: change {last} undid it",
+            hint=f"undo change {last} to reinstate it",
+            code="undone-already",
+            change=number,
+            by=last,
+        )
+
+
+def _root(undone: dict[int, int], number: int) -> tuple[int, bool]:
+    """Return the operation at the root of a chain of undos, and whether `number` does it."""
+    forward = True
+    while number in undone:
+        number, forward = undone[number], not forward
+    return number, forward
+
+
+def _check_successors(store: Store, rows: Iterable[Change]) -> None:
+    """Refuse to remove an item that others were superseded by."""
+    gone = {one.item_id: one for one in rows if store.item(one.item_id) is None}
+    if not gone:
+        return
+    query = "SELECT id, json_extract(item, '$.superseded_by') AS heir FROM items WHERE heir != ''"
+    for item_id, heir in store.rows(query):
+        if heir in gone:
+            change = replace(gone[heir], item_id=item_id)
+            raise _later(change, f"item {item_id} was superseded by {heir}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from reasoningbank.corpus import query_features
 from reasoningbank.errors import QueryError
@@ -15,10 +15,10 @@ from reasoningbank.memory.experience import (
     Draft,
     Experience,
     Rejected,
+    lesson_texts,
     shortened_title,
 )
-from reasoningbank.memory.facts import Facts
-from reasoningbank.memory.grounding import services_names
+from reasoningbank.memory.grounding import Facts, services_names
 from reasoningbank.memory.skeleton import Slot, shortened, skeleton_of, slot_name
 from reasoningbank.schema import local_name
 from reasoningbank.schema.names import used_names
@@ -37,27 +37,7 @@ _MOST_GLOSSES = 4
 #: Patterns that a contrast shows of one side.
 _MOST_PATTERNS = 3
 _TYPES = ("a", "rdf:type")
-#: What a feature of a query is for, by its keywords.
-_FEATURES: Mapping[tuple[str, ...], str] = {
-    ("GROUP",): "Aggregate, with GROUP BY on every other column.",
-    ("NOT", "EXISTS"): "FILTER NOT EXISTS { } leaves out what has the pattern.",
-    ("MINUS",): "MINUS { } takes away what has the pattern.",
-    ("OPTIONAL",): "OPTIONAL { } for what not everything has.",
-    ("UNION",): "UNION for one thing or the other.",
-    ("SELECT",): "An inner SELECT computes first; the outer patterns add to its rows.",
-    ("GRAPH",): "GRAPH names the graph that is asked.",
-    ("SERVICE",): "SERVICE asks the other endpoint; shared variables join the two.",
-}
 _AGGREGATES = frozenset({"COUNT", "SUM", "AVG", "MIN", "MAX"})
-#: Keyword → how a contrast shows it.
-_KEYWORDS = {
-    "OPTIONAL": "OPTIONAL { }",
-    "EXISTS": "FILTER NOT EXISTS { }",
-    "MINUS": "MINUS { }",
-    "UNION": "UNION",
-    "GROUP": "GROUP BY",
-    **{word: word for word in ("HAVING", "LIMIT", "GRAPH", "SERVICE", "FILTER")},
-}
 
 
 class Lesson:
@@ -122,9 +102,8 @@ def _doubt(experience: Experience) -> str:
     if experience.ran:
         return "it was judged right, and its query has no rows" if experience.rows == 0 else ""
     text = without_comments(experience.sparql)
-    if any(ran.query == text and ran.n for ran in executed_queries(experience.trajectory)):
-        return ""
-    return "it was judged right, and nothing shows that its query ran"
+    seen = any(ran.query == text and ran.n for ran in executed_queries(experience.trajectory))
+    return "" if seen else "it was judged right, and nothing shows that its query ran"
 
 
 def terms_in(query: str, facts: Facts) -> tuple[str, ...]:
@@ -138,8 +117,7 @@ def title_of(query: str) -> str:
     shape = outline(query)
     columns = " ".join(f"?{name}" for name in shape.projected)
     head = columns if shape.form == "SELECT" and columns else shape.form
-    patterns = read_query(query).triple_patterns()
-    parts = (p.object if p.predicate in _TYPES else p.predicate for p in patterns)
+    parts = map(_subject_matter, read_query(query).triple_patterns())
     paths = dict.fromkeys(part for part in parts if part[:1] not in "?$<")
     title = f"{head} by {', '.join(paths)}" if paths else head
     if len(title) <= TITLE_CHARS:
@@ -147,6 +125,11 @@ def title_of(query: str) -> str:
     # A truncated name would be taken for one that does not exist.
     whole, comma, _ = title[: TITLE_CHARS - 1].rpartition(", ")
     return f"{whole if comma else title[: TITLE_CHARS - 1]}, …"
+
+
+def _subject_matter(pattern: TriplePattern) -> str:
+    """Return the class that a pattern gives, else its property."""
+    return pattern.object if pattern.predicate in _TYPES else pattern.predicate
 
 
 def abstracted(question: str, mentions: Sequence[tuple[str, str]]) -> str:
@@ -201,7 +184,7 @@ def _content(lesson: Lesson, facts: Facts) -> str:
     # The schema knows nothing about the names of another endpoint.
     elsewhere = services_names(lesson.skeleton.text)
     glosses = [_gloss(name, facts) for name in lesson.terms if name not in elsewhere]
-    glosses = [gloss for gloss in glosses if gloss][:_MOST_GLOSSES]
+    glosses = list(filter(None, glosses))[:_MOST_GLOSSES]
     steps = [f"Names: {'; '.join(glosses)}."] if glosses else []
     tokens = outline(lesson.skeleton.text).body
     words = {token.text.upper() for token in tokens if token.kind == "word"}
@@ -209,7 +192,8 @@ def _content(lesson: Lesson, facts: Facts) -> str:
         words.discard("GROUP")
     if sum(token.is_word("SELECT") for token in tokens) < 2:
         words.discard("SELECT")
-    steps += [step for keywords, step in _FEATURES.items() if words.issuperset(keywords)]
+    features = lesson_texts()["features"].items()
+    steps += [step for keywords, step in features if words.issuperset(keywords.split())]
     lines = [f"{number}. {step}" for number, step in enumerate(steps, 1)]
     return "\n".join([*lines, *filter(None, [lesson.slots])]) or "Use the skeleton as it is."
 
@@ -281,8 +265,7 @@ def contrast_draft(
 
 def _contrast_title(good: str, bad: str) -> str:
     # A wrong name is left to the text, which says that it is wrong.
-    lacking = _lacking(good, bad)
-    right = dict.fromkeys(p.object if p.predicate in _TYPES else p.predicate for p in lacking)
+    right = dict.fromkeys(map(_subject_matter, _lacking(good, bad)))
     if not right and _lacking(bad, good):
         return "What decides: to ask no more"
     named = ", ".join([*right][:_MOST_PATTERNS]) or outline(good).form
@@ -310,7 +293,7 @@ def _differences(
         columns = " ".join(f"?{name}" for name in right.projected)
         yield f"Right: the columns {columns or '*'}, no more and no less."
     words = [{t.text.upper() for t in tokenize(query) if t.kind == "word"} for query in (good, bad)]
-    for word, text in _KEYWORDS.items():
+    for word, text in lesson_texts()["keywords"].items():
         if (word in words[0]) != (word in words[1]):
             yield f"Right: {'with' if word in words[0] else 'without'} {text}."
 

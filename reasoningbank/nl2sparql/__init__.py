@@ -20,16 +20,24 @@ from reasoningbank.nl2sparql.detection import (
     PatternReport,
     Rate,
     pattern_report,
+    patterns_of_query,
 )
 from reasoningbank.nl2sparql.examples import (
+    RETRIEVALS,
+    WEIGHTS,
+    HybridRetriever,
     PackExample,
+    RandomRetriever,
+    Retrieved,
+    Retriever,
+    ShownExamples,
     example_pack,
     examples_of,
     load_examples,
     question_similarity,
+    shown_examples,
     swap_entities,
 )
-from reasoningbank.nl2sparql.graph.translator import GraphAgent, NL2SPARQLAgent
 from reasoningbank.nl2sparql.hints import (
     ConstraintPrompt,
     Constraints,
@@ -41,16 +49,6 @@ from reasoningbank.nl2sparql.hints import (
     get_constraints_for_patterns,
     load_constraints,
     load_patterns,
-)
-from reasoningbank.nl2sparql.hybrid import (
-    RETRIEVALS,
-    WEIGHTS,
-    HybridRetriever,
-    RandomRetriever,
-    Retrieved,
-    Retriever,
-    ShownExamples,
-    shown_examples,
 )
 from reasoningbank.nl2sparql.pipeline import (
     NL2SPARQL,
@@ -64,7 +62,7 @@ from reasoningbank.nl2sparql.pipeline import (
     translation_confidence,
     write_query,
 )
-from reasoningbank.nl2sparql.signs import patterns_of_query
+from reasoningbank.nl2sparql.translator import GraphAgent, NL2SPARQLAgent
 from reasoningbank.nl2sparql.validation import (
     LEVELS,
     EndpointValidation,

@@ -1,17 +1,19 @@
-"""Which patterns a question needs by a pack's rules, and how often that is right."""
+"""Which patterns a question needs by a pack's rules, and a query shows by its names."""
 
 from __future__ import annotations
 
 import math
 import unicodedata
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from reasoningbank.corpus import Pack
-from reasoningbank.nl2sparql.hints import PatternSet, load_patterns, once_a_pack
+from rdflib.term import Identifier, Literal, URIRef, Variable
+
+from reasoningbank.corpus import Pack, query_features
+from reasoningbank.nl2sparql.hints import Pattern, PatternSet, QuerySign, load_patterns
 from reasoningbank.nl2sparql.words import (
     FUNCTION_WORDS,
     LANGUAGES,
@@ -22,6 +24,11 @@ from reasoningbank.nl2sparql.words import (
     stem,
     stream,
 )
+from reasoningbank.schema import Statement, read_statements
+from reasoningbank.sparql.query import parse_once
+from reasoningbank.sparql.terms import absolute
+from reasoningbank.sparql.tokens import tokenize, tokens_within
+from reasoningbank.sparql.tree import read_query
 
 #: Weights of the two kinds of rules; they combine as independent evidence does.
 STRONG, WEAK = 0.8, 0.45
@@ -30,6 +37,10 @@ THRESHOLD = 0.6
 #: Tokens of a question that are read, and most of them that ``...`` matches.
 MOST_TOKENS, GAP = 200, 4
 
+#: The lists of a sign.
+_LISTS = tuple(name for name in QuerySign.model_fields if name != "named")
+#: Functions that look into a text.
+_TEXT_FUNCTIONS = ("REGEX", "STRSTARTS", "STRENDS", "CONTAINS", "STRLEN", "SUBSTR")
 _NEGATIONS = frozenset({"non", "senza", "ma", "not", "no", "without", "but", "nor"})
 #: The score of each detected pattern, and what shows it.
 _Scores = dict[str, tuple[float, tuple[str, ...]]]
@@ -213,13 +224,13 @@ class PatternDetector:
                         scores.setdefault(name, (scores[one.name][0], (one.name,)))
 
 
-@once_a_pack
+@lru_cache(maxsize=32)
 def detector_of(pack: Pack) -> PatternDetector:
     """Return what finds the patterns of a pack in a question."""
     return PatternDetector(load_patterns(pack))
 
 
-@once_a_pack
+@lru_cache(maxsize=32)
 def value_detector_of(pack: Pack) -> PatternDetector:
     """Return what finds the values of a pack, such as single emotions, in a question."""
     patterns = load_patterns(pack)
@@ -252,6 +263,121 @@ def _read_rule(text: str, language: str) -> tuple[_Part | None, ...]:
         if stems or exact or begins or kinds:
             parts.append(_Part(stems, exact, tuple(begins), kinds, context))
     return tuple(parts)
+
+
+# -- queries ------------------------------------------------------------------------------
+
+
+class Seen(NamedTuple):
+    """The names in a query by the lists of `QuerySign`, its statements, and filtered variables."""
+
+    names: Mapping[str, frozenset[str]]
+    statements: tuple[Statement, ...]
+    texts: Collection[Identifier]
+
+
+@lru_cache(maxsize=4096)
+def seen_in(sparql: str) -> Seen | None:
+    """Return what signs are compared with; None if the query does not parse."""
+    try:
+        parse_once(sparql)
+        walked = read_statements(sparql)
+    except Exception:  # rdflib raises pyparsing's errors and bare ones
+        return None
+    own = walked.statements
+    ends = [term for s in own for term in (s.subject, s.object) if isinstance(term, URIRef)]
+    tokens, declared = tokenize(sparql), read_query(sparql).declared
+    names = [absolute(t.text, declared) for t in tokens if t.kind in ("iri", "name")]
+    inside = tokens_within(tokens, _TEXT_FUNCTIONS, "()")
+    filtered = {token.text[1:] for token in inside if token.kind == "variable"}
+    # A variable stands for any name.
+    graphs = ["?" if isinstance(s.graph, Variable) else s.graph for s in own if s.graph is not None]
+    found: dict[str, Iterable[Any]] = {
+        "properties": ("?" if isinstance(s.predicate, Variable) else s.predicate for s in own),
+        "along": names,
+        "namespaces": ends,
+        "classes": (s.object for s in own if s.is_type),
+        "names": names,
+        "graphs": (*graphs, *walked.dataset),
+        "services": (s.service for s in own if s.service is not None),
+        "features": query_features(sparql).features,
+        "filtered": (s.predicate for s in own if str(s.object).split("~")[0] in filtered),
+        "texts": (token.text.strip("\"'").lower() for token in tokens if token.kind == "string"),
+    }
+    listed = {name: frozenset(map(str, values)) for name, values in found.items()}
+    return Seen(listed, own, walked.texts.keys())
+
+
+def is_shown(pattern: Pattern, seen: Seen, *, loosely: bool = False) -> bool:
+    """Return whether a query shows one of a pattern's signs.
+
+    Loosely, direction does not matter, and a variable may be any property or graph.
+    """
+    return any(
+        (loosely and sign.properties and "?" in seen.names["properties"])
+        or (loosely and sign.graphs and "?" in seen.names["graphs"])
+        or (_lists_match(sign, seen) and (loosely or not sign.named or _is_directed(sign, seen)))
+        for sign in pattern.signs
+    )
+
+
+def patterns_of_query(sparql: str, patterns: PatternSet) -> tuple[str, ...]:
+    """Return the patterns that a query's names and features show; none if it does not parse."""
+    seen = seen_in(sparql)
+    if seen is None:
+        return ()
+    given = {one.name for one in patterns.patterns if is_shown(one, seen)}
+    for pattern in patterns.patterns:
+        if pattern.name in given:
+            given.update(pattern.implies)
+    return tuple(name for name in patterns.names if name in given)
+
+
+def _lists_match(sign: QuerySign, seen: Seen) -> bool:
+    wanted = {name: names for name in _LISTS if (names := getattr(sign, name))}
+    return bool(wanted) and all(
+        any(one.startswith(tuple(names)) for one in seen.names[name])
+        if name == "namespaces"
+        else not names.isdisjoint(seen.names[name])
+        for name, names in wanted.items()
+    )
+
+
+def _is_directed(sign: QuerySign, seen: Seen) -> bool:
+    """Return whether the sign's end is the named one, or no relation has one named end."""
+    found = set()
+    links = [s for s in seen.statements if str(s.predicate) not in sign.properties]
+    for one in seen.statements:
+        if str(one.predicate) in sign.properties:
+            subject, object_ = (is_named(e, links, seen.texts) for e in (one.subject, one.object))
+            if subject != object_:
+                found.add("subject" if subject else "object")
+    return not found or sign.named in found
+
+
+def is_named(term: Identifier, links: Sequence[Statement], texts: Collection[Identifier]) -> bool:
+    """Return whether a term is, or is joined to, something that a query names."""
+    at_once = isinstance(term, URIRef) or term in texts
+    ends = (end for _, end in walk_links(term, links, both=True))
+    return at_once or any(end in texts or isinstance(end, Literal) for end in ends)
+
+
+def walk_links(
+    start: Identifier, links: Sequence[Statement], *, both: bool = False
+) -> Iterator[tuple[Statement, Identifier]]:
+    """Yield each link that variables join to a term, with its far end; backwards too if `both`."""
+    reached = [start]
+    for here in reached:
+        for link in links:
+            ends = [(link.subject, link.object), (link.object, link.subject)]
+            for near, far in ends if both else ends[:1]:
+                if near == here:
+                    yield link, far
+                    if isinstance(far, Variable) and far not in reached:
+                        reached.append(far)
+
+
+# -- evaluation ---------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)

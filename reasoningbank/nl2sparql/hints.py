@@ -15,23 +15,23 @@ checked against queries.
 
 from __future__ import annotations
 
-import functools
 import re
 import tomllib
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
-from typing import Annotated, Any, Concatenate, Literal, NamedTuple, ParamSpec, TypeVar
+from typing import Annotated, Any, Literal, NamedTuple, TypeVar
 
 from pydantic import (
     AfterValidator,
+    AliasChoices,
     BaseModel,
     BeforeValidator,
     ConfigDict,
     Field,
     ValidationError,
     ValidationInfo,
-    model_validator,
 )
 
 from reasoningbank.corpus import Pack, load_pack
@@ -41,36 +41,11 @@ from reasoningbank.sparql import STANDARD_PREFIXES
 
 #: The pack that is used if none is named.
 DEFAULT_PACK = "liita"
-_PackT = TypeVar("_PackT", bound=Pack | str)
-_P = ParamSpec("_P")
-_T = TypeVar("_T")
 
 
 def as_pack(pack: Pack | str) -> Pack:
     """Return a pack that is given or named."""
     return load_pack(pack) if isinstance(pack, str) else pack
-
-
-@dataclass(frozen=True)
-class _PackKey:
-    pack: Any = field(compare=False)
-    text: str
-
-
-def once_a_pack(
-    read: Callable[Concatenate[_PackT, _P], _T],
-) -> Callable[Concatenate[_PackT, _P], _T]:
-    """Cache a function by what its pack says, since a pack's dictionaries cannot be a key."""
-
-    @functools.lru_cache(maxsize=32)
-    def kept(key: _PackKey, *args: Any) -> _T:
-        return read(key.pack, *args)  # type: ignore[call-arg]
-
-    @functools.wraps(read)
-    def cached(pack: _PackT, /, *args: _P.args, **_: _P.kwargs) -> _T:
-        return kept(_PackKey(pack, repr(pack)), *args)
-
-    return cached
 
 
 def namespaces_of(pack: Pack) -> dict[str, str]:
@@ -105,14 +80,6 @@ class HintModel(BaseModel):
     """Part of a hint file; unknown keys are errors."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, validate_by_name=True)
-
-    @model_validator(mode="before")
-    @classmethod
-    def _with_current_keys(cls, data: Any) -> Any:
-        if isinstance(data, Mapping) and "mend" in data:  # old spelling
-            rest = {key: value for key, value in data.items() if key != "mend"}  # old spelling
-            return {"hint": data["mend"], **rest}  # old spelling
-        return data
 
 
 _Model = TypeVar("_Model", bound=HintModel)
@@ -237,7 +204,7 @@ class PatternSet(HintModel):
         return tuple(name for name in self.names if name.lower() in wanted)
 
 
-@once_a_pack
+@lru_cache(maxsize=32)
 def load_patterns(pack: Pack | str) -> PatternSet:
     """Read the patterns of a pack, once a process; a pack without the file has none."""
     found, where = read_hints(as_pack(pack), "patterns.toml", PatternSet)
@@ -253,6 +220,7 @@ def load_patterns(pack: Pack | str) -> PatternSet:
 MOST_CHARS = 3_600
 
 _Text = Annotated[str, Field(min_length=1)]
+_HINT = AliasChoices("hint", "mend")  # old spelling
 
 
 class SourceRow(HintModel):
@@ -302,7 +270,7 @@ class Entries(HintModel):
 
     text: str = ""
     patterns: Mapping[str, tuple[str, ...]] = {}
-    hint: str = ""
+    hint: str = Field(default="", validation_alias=_HINT)
     apart: tuple[EntryKind, ...] = ()
 
 
@@ -314,7 +282,7 @@ class Direction(HintModel):
     name: str = ""
     property: Iri
     named: Literal["subject", "object"]
-    hint: _Text
+    hint: _Text = Field(validation_alias=_HINT)
 
 
 class _Base(HintModel):
@@ -342,7 +310,7 @@ class Constraints(HintModel):
         return [*sum(lists, ()), *ends, *self.entries.patterns]
 
 
-@once_a_pack
+@lru_cache(maxsize=32)
 def load_constraints(pack: Pack) -> Constraints:
     """Read the rules of a pack, once a process; a pack without the file has none."""
     found, where = read_hints(pack, "constraints.toml", Constraints)

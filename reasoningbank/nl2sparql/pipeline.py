@@ -23,9 +23,17 @@ from reasoningbank.lm import PlainAdapter, stuck_temperature
 from reasoningbank.lm.reply import query_in
 from reasoningbank.nl2sparql.confidence import Confidence, confidence_score, load_calibration
 from reasoningbank.nl2sparql.detection import Detected, detector_of
-from reasoningbank.nl2sparql.examples import NEAR, PackExample, nearest_question, swap_entities
+from reasoningbank.nl2sparql.examples import (
+    NEAR,
+    HybridRetriever,
+    PackExample,
+    Retrieved,
+    Retriever,
+    nearest_question,
+    shown_examples,
+    swap_entities,
+)
 from reasoningbank.nl2sparql.hints import MOST_CHARS, as_pack, build_constraints
-from reasoningbank.nl2sparql.hybrid import HybridRetriever, Retrieved, Retriever, shown_examples
 from reasoningbank.nl2sparql.validation import LEVELS, EndpointValidation, Explain, Level, validate
 from reasoningbank.nl2sparql.words import asked_language
 from reasoningbank.retrieval import DEFAULT_EMBEDDER, DEFAULT_INDEX
@@ -180,34 +188,24 @@ def best_candidate(candidates: Sequence[Candidate]) -> Candidate | None:
 class NL2SPARQL:
     """Translates questions, each with one model call if the first query is valid.
 
-    Args:
-        pack: The pack or its name.
-        lm: The model; that of the `dspy.context` by default.
-        endpoint: Where queries are executed; None to execute none.
-        retriever: Finds examples; a `HybridRetriever` of the pack by default.
-        top_k: Examples shown; 0 for none.
-        adapt: Whether an example that is nearly the question is changed instead.
-        max_fixes: Rounds in which a query with problems is written again.
-        levels: Levels of validation.
-        most_chars: Most characters of the rules.
-        timeout: Seconds a query may take.
-        explain: Says why a query failed or returned nothing; by default the error itself.
-
     Raises:
         UsageError: If there is no such pack, or a number is below 0.
     """
 
-    pack: Pack | str = "liita"
-    lm: dspy.BaseLM | None = None
+    pack: Pack | str = "liita"  #: The pack or its name
+    lm: dspy.BaseLM | None = None  #: The model; that of the `dspy.context` by default
     _: KW_ONLY
+    #: Where queries are executed; None to execute none
     endpoint: EndpointConfig | SPARQLClient | None = None
+    #: Finds examples; a `HybridRetriever` of the pack by default
     retriever: Retriever | None = None
-    top_k: int = 3
-    adapt: bool = True
-    max_fixes: int = 2
-    levels: Collection[Level] = LEVELS
-    most_chars: int = MOST_CHARS
-    timeout: float = 30.0
+    top_k: int = 3  #: Examples shown; 0 for none
+    adapt: bool = True  #: Whether an example that is nearly the question is changed instead
+    max_fixes: int = 2  #: Rounds in which a query with problems is written again
+    levels: Collection[Level] = LEVELS  #: Levels of validation
+    most_chars: int = MOST_CHARS  #: Most characters of the rules
+    timeout: float = 30.0  #: Seconds a query may take
+    #: Says why a query failed or returned nothing; by default the error itself
     explain: Explain | None = None
 
     def __post_init__(self) -> None:
@@ -401,59 +399,47 @@ class _Run:
         return not problems
 
 
+@dataclass(eq=False)
 class RAGAgent:
     """Detect → retrieve → adapt the best example or write → validate → fix with the error.
 
     `NL2SPARQL` with a budget and a record. A turn is a query that is made and validated. Nothing of
     a hidden task's group is retrieved.
-
-    Args:
-        top_k: Examples shown; 0 for none.
-        adapt: Whether an example that is nearly the question is changed instead.
-        max_fixes: Rounds in which a query with problems is written again.
-        retrieval: How examples are found: one of `hybrid.RETRIEVALS`.
-        levels: Levels of validation: of ``syntax``, ``semantic`` and ``endpoint``, as names or as
-            one text with commas; empty for none.
-        diagnose: Whether a query that fails or returns nothing is probed for the reason.
-        embedding: The embedding model, as named for `retrieval.open_embedder`.
-        index: What compares vectors, one of `retrieval.INDEXES`.
-        whole_groups: Whether the groups of hidden tasks are hidden too (leave-group-out).
     """
 
     name = "rag"
     uses_lm = True
     sees_gold = False
 
-    def __init__(
-        self,
-        top_k: int = 3,
-        adapt: bool = True,
-        max_fixes: int = 2,
-        retrieval: str = "hybrid",
-        levels: Sequence[str] | str = LEVELS,
-        diagnose: bool = True,
-        embedding: str = DEFAULT_EMBEDDER,
-        index: str = DEFAULT_INDEX,
-        whole_groups: bool = True,
-    ) -> None:
-        if isinstance(levels, str):
-            # The options of an experiment file are words and numbers.
-            levels = [level.strip() for level in levels.split(",") if level.strip()]
-        for level in levels:
+    top_k: int = 3  #: Examples shown; 0 for none
+    adapt: bool = True  #: Whether an example that is nearly the question is changed instead
+    max_fixes: int = 2  #: Rounds in which a query with problems is written again
+    retrieval: str = "hybrid"  #: How examples are found: one of `RETRIEVALS`
+    #: Levels of validation: of ``syntax``, ``semantic`` and ``endpoint``, as names or as one text
+    #: with commas, since the options of an experiment file are words and numbers; empty for none
+    levels: Sequence[str] | str = LEVELS
+    diagnose: bool = True  #: Whether a query that fails or returns nothing is probed for the reason
+    #: The embedding model, as named for `retrieval.open_embedder`
+    embedding: str = DEFAULT_EMBEDDER
+    index: str = DEFAULT_INDEX  #: What compares vectors, one of `retrieval.INDEXES`
+    #: Whether the groups of hidden tasks are hidden too (leave-group-out)
+    whole_groups: bool = True
+
+    def __post_init__(self) -> None:
+        if isinstance(self.levels, str):
+            self.levels = [level.strip() for level in self.levels.split(",") if level.strip()]
+        for level in self.levels:
             if level not in LEVELS:
                 hint = f"choose from {', '.join(LEVELS)}"
                 raise UsageError(f"unknown level {level!r}", where="agent rag", hint=hint)
-        self._levels = tuple(level for level in LEVELS if level in levels)
-        self._top_k, self._adapt, self._max_fixes = top_k, adapt, max_fixes
-        self.needs_examples = top_k > 0
-        self._diagnose = diagnose
-        self._retrieval: dict[str, Any] = {"retrieval": retrieval, "embedding": embedding}
-        self._retrieval |= {"index": index, "whole_groups": whole_groups}
+        self.needs_examples = self.top_k > 0
 
     def solve(self, task: Task, episode: Episode) -> Attempt:
         """Answer with the first valid query, or the best one."""
         pack = episode.required_pack(self.name)
-        shown = shown_examples(pack, episode.hidden, **self._retrieval)
+        ways = ("retrieval", "embedding", "index", "whole_groups")
+        how: dict[str, Any] = {name: getattr(self, name) for name in ways}
+        shown = shown_examples(pack, episode.hidden, **how)
         meter, turns = episode.meter, episode.budget.iterations
 
         def on_call(is_turn: bool) -> None:
@@ -466,7 +452,7 @@ class RAGAgent:
 
         client = RecordedClient(episode)
         vocabulary = Schema.of(client.config, pack.schema)
-        explain = explainer(client, vocabulary) if self._diagnose else None
+        explain = explainer(client, vocabulary) if self.diagnose else None
         try:
             with asking(episode), client:
                 found = NL2SPARQL(
@@ -474,10 +460,10 @@ class RAGAgent:
                     episode.lm,
                     endpoint=client,
                     retriever=shown.retriever,
-                    top_k=self._top_k,
-                    adapt=self._adapt,
-                    max_fixes=min(self._max_fixes, turns - 1),
-                    levels=self._levels,
+                    top_k=self.top_k,
+                    adapt=self.adapt,
+                    max_fixes=min(self.max_fixes, turns - 1),
+                    levels=[level for level in LEVELS if level in self.levels],
                     timeout=episode.endpoint.timeout_s,
                     explain=explain,
                 ).translate(

@@ -13,6 +13,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any, Literal
 
 from rdflib.term import Identifier, URIRef, Variable
@@ -21,7 +22,14 @@ from rdflib.term import Literal as Text
 from reasoningbank.corpus import FederatedEndpoint, Pack, open_endpoint
 from reasoningbank.errors import QueryError
 from reasoningbank.findings import Finding
-from reasoningbank.nl2sparql.detection import detector_of, value_detector_of
+from reasoningbank.nl2sparql.detection import (
+    detector_of,
+    is_named,
+    is_shown,
+    seen_in,
+    value_detector_of,
+    walk_links,
+)
 from reasoningbank.nl2sparql.hints import (
     DEFAULT_PACK,
     Constraints,
@@ -31,9 +39,7 @@ from reasoningbank.nl2sparql.hints import (
     load_constraints,
     load_patterns,
     namespaces_of,
-    once_a_pack,
 )
-from reasoningbank.nl2sparql.signs import is_named, is_shown, seen_in, walk_links
 from reasoningbank.nl2sparql.words import LANGUAGES, QuestionToken, folded, read_tokens, stem
 from reasoningbank.schema import Schema, Statement, lint, read_statements
 from reasoningbank.schema.structure import Structure
@@ -301,7 +307,7 @@ def _counts(finding: Finding) -> bool:
     )
 
 
-@once_a_pack
+@lru_cache(maxsize=32)
 def _schema(pack: Pack) -> Schema:
     """Return the schema of a pack's endpoint, from the pack's files alone."""
 
@@ -382,17 +388,13 @@ def _two_entries(constraints: Constraints, structure: Structure) -> Iterator[Fin
                 {
                     str(end)
                     for link, end in walk_links(start.object, links)
-                    if _is_kind(link, end, by)
+                    if str(link.predicate) == by and isinstance(end, URIRef)
                 }
                 for start in (one, other)
             )
             if ends and other_ends and not ends & other_ends:
                 listed = " and ".join(sorted(ends | other_ends))
                 yield finding(one.subject, f": its two {short(name)} lead to {listed}")
-
-
-def _is_kind(link: Statement, end: Identifier, by: str) -> bool:
-    return str(link.predicate) == by and isinstance(end, URIRef)
 
 
 def _turned(
@@ -402,15 +404,11 @@ def _turned(
     relations = {rule.property for rule in rules}
     texts, statements = structure.query.texts.keys(), structure.query.statements
     links = [s for s in statements if str(s.predicate) not in relations]
-
     for rule in rules:
         if rule.pattern not in patterns or patterns & set(rule.unless):
             continue
         ends = [
-            {
-                "subject": is_named(s.subject, links, texts),
-                "object": is_named(s.object, links, texts),
-            }
+            {end: is_named(getattr(s, end), links, texts) for end in ("subject", "object")}
             for s in statements
             if str(s.predicate) == rule.property
         ]

@@ -12,10 +12,10 @@ from reasoningbank.retrieval.index import (
     WEIGHTS,
     Match,
     VectorTable,
+    WordIndex,
     best_first,
     open_index,
 )
-from reasoningbank.retrieval.lexical import WordIndex
 
 __all__ = [
     "DEFAULT_EMBEDDER",

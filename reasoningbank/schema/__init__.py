@@ -2,9 +2,7 @@
 
 `Schema` holds it; `lint` says what is wrong with a query, `explain_empty` why a query returned
 nothing, `explain_error` what was meant where a query cannot be sent, and `explain_query` does
-whichever of these fits. Each result is a list of `Finding`; `as_lines` renders them for an agent.
-
-docs/diagnosis.md lists the codes of the findings and their fields.
+whichever of these fits. docs/diagnosis.md lists the codes of the findings and their fields.
 """
 
 from reasoningbank.findings import Finding
@@ -27,7 +25,7 @@ from reasoningbank.schema.names import (
     nearest_prefixes,
     words,
 )
-from reasoningbank.schema.profile import EndpointProfile
+from reasoningbank.schema.sampling import EndpointProfile
 from reasoningbank.schema.schema import NamedTerm, Schema
 from reasoningbank.schema.statements import Statement, Statements, read_statements
 

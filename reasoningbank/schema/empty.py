@@ -14,7 +14,14 @@ from rdflib.plugins.sparql.parserutils import CompValue
 from reasoningbank.errors import EndpointError, QueryError, UsageError
 from reasoningbank.findings import Finding
 from reasoningbank.schema.causes import explain_failure, explain_rest
-from reasoningbank.schema.lint import MOST_FINDINGS, as_lines, in_own_words, lint, unbound_columns
+from reasoningbank.schema.lint import (
+    MOST_FINDINGS,
+    as_lines,
+    find_unknown,
+    in_own_words,
+    lint,
+    unbound_columns,
+)
 from reasoningbank.schema.lookups import Lookups, write
 from reasoningbank.schema.names import (
     local_name,
@@ -25,10 +32,9 @@ from reasoningbank.schema.names import (
     words,
     wrong_prefixes,
 )
-from reasoningbank.schema.profile import side_client
+from reasoningbank.schema.sampling import side_client
 from reasoningbank.schema.schema import Schema
 from reasoningbank.schema.structure import is_datatype
-from reasoningbank.schema.unknown import find_unknown
 from reasoningbank.sparql import (
     BooleanResult,
     EndpointConfig,
@@ -37,7 +43,7 @@ from reasoningbank.sparql import (
     Result,
     SPARQLClient,
 )
-from reasoningbank.sparql.probing import MOST_PROBES, MOST_SECONDS, Prober, Unit, find_failures
+from reasoningbank.sparql.probing import Prober, Unit, find_failures
 from reasoningbank.sparql.syntax import MOST_CHARS as LONGEST_QUERY
 from reasoningbank.sparql.terms import RDF_TYPE, absolute, full
 from reasoningbank.sparql.tokens import Token, closing, prologue, tokenize
@@ -97,7 +103,7 @@ def explain_empty(
         query = read_query(prepared.text)
     except QueryError:
         return findings
-    prober = Prober(query, run, most=MOST_PROBES, seconds=MOST_SECONDS)
+    prober = Prober(query, run)
     look = Lookups(prober, schema, namespaces, query.declared)
     unknown, found = find_unknown(prepared, query, look, look_up=True)
     findings += found
@@ -124,8 +130,7 @@ def explain_error(
 ) -> list[Finding]:
     """Return what was probably meant where a query cannot be sent at all.
 
-    An undeclared prefix gets the nearest known ones, and the class or property that the name
-    means; a query that does not parse gets the names in it that do not exist.
+    That is the nearest names or prefixes of an undeclared prefix, else names that do not exist.
     """
     if len(query) > LONGEST_QUERY:
         return []
@@ -247,8 +252,8 @@ def explain_query(
 ) -> list[Finding]:
     """Return what is known to be wrong with a query; empty if nothing is.
 
-    No gold is read: names are compared with the schema (nothing is known without one), and the
-    client's endpoint is asked which pattern of a query that ran and was `empty` fails first.
+    No gold is read: names are compared with the schema, and the client's endpoint is asked which
+    pattern of a query that ran and was `empty` fails first.
     """
     if schema is None:
         return []

@@ -11,8 +11,7 @@ from reasoningbank.findings import Finding
 from reasoningbank.schema.lookups import Lookups, Typed, read_literal, variants, write
 from reasoningbank.schema.names import is_label, nearest_names
 from reasoningbank.sparql import Term
-from reasoningbank.sparql.probing import Failure, Unit, is_generated, joined
-from reasoningbank.sparql.probing import as_written as written_text
+from reasoningbank.sparql.probing import Failure, Unit, is_generated, joined, written_text
 from reasoningbank.sparql.terms import RDF_TYPE, absolute, short
 from reasoningbank.sparql.tokens import variables_in
 from reasoningbank.sparql.tree import TriplePattern
@@ -31,7 +30,6 @@ class Joins:
     failure: Failure
 
     def explain(self) -> Finding:
-        """Return a finding on the part."""
         unit, before = self.failure.unit, self.failure.before
         text = short(written_text(unit.shown if unit.pattern is None else str(unit.pattern)))
         earlier = {name for other in before for name in other.variables}
@@ -147,8 +145,6 @@ class Joins:
         found = self._values(pattern, 1, f"VALUES ?value {{ {' '.join(variants(text, values))} }} ")
         return f"{pattern.predicate} {self.look.show(found[0])}" if found else ""
 
-    # -- one more step ----------------------------------------------------------------------
-
     def _with_steps(self, pattern: TriplePattern) -> Iterator[tuple[str, ...]]:
         """Yield what to write instead, with one more step, and the properties in it."""
         subject, predicate, object_ = pattern
@@ -197,8 +193,6 @@ class Joins:
         few = f"{{ SELECT DISTINCT {end} {{ {joined(before)} }} LIMIT {_JOINED} }} {link}"
         return [self.look.show(one) for one in self.look.column("link", few, 3, distinct=True)]
 
-    # -- samples and names --------------------------------------------------------------------
-
     def _lacking(self, called: str, here: Typed, pattern: TriplePattern) -> Finding | None:
         """Return what the class of the values so far has instead of a property it lacks."""
         predicate, schema = self.look.name(pattern.predicate), self.look.schema
@@ -213,11 +207,8 @@ class Joins:
         listed = [self.look.show(p) for p in [p for p in ranked if p != RDF_TYPE][:_LISTED]]
         kind = self.look.show(here.kind)
         what = f"{called} is a {kind} here, which has no {pattern.predicate} but "
-        return Finding(
-            "class-lacks-property",
-            f"{what}{', '.join(listed)}, …",
-            fields={"class": kind, "property": pattern.predicate, "has": listed},
-        )
+        fields = {"class": kind, "property": pattern.predicate, "has": listed}
+        return Finding("class-lacks-property", f"{what}{', '.join(listed)}, …", fields=fields)
 
     def _sample(self, name: str, *units: Unit) -> Typed | None:
         body = f"{joined(units)} OPTIONAL {{ ?{name} a ?class }}"
@@ -229,7 +220,6 @@ class Joins:
         return f"{self.look.show(sample.value)}{kind}"
 
     def _unused(self) -> str:
-        """Return a variable that the query does not use."""
         units = (*self.failure.before, self.failure.unit)
         used = {name for unit in units for name in unit.variables}
         names = ("other", "another", *(f"other{number}" for number in range(2, len(used) + 3)))

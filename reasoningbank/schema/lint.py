@@ -4,20 +4,215 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
+from pyoxigraph import NamedNode
+
 from reasoningbank.errors import QueryError
 from reasoningbank.findings import Finding
-from reasoningbank.schema.lookups import Lookups
-from reasoningbank.schema.schema import Schema
+from reasoningbank.schema.lookups import Lookups, write
+from reasoningbank.schema.names import (
+    UsedName,
+    local_name,
+    namespace_of,
+    nearest_names,
+    spelling,
+    used_names,
+    words,
+    wrong_prefixes,
+)
+from reasoningbank.schema.schema import NamedTerm, Schema
 from reasoningbank.schema.statements import read_statements
-from reasoningbank.schema.structure import Structure
-from reasoningbank.schema.unknown import find_unknown
-from reasoningbank.sparql import PreparedQuery, Result
+from reasoningbank.schema.structure import DESCRIBING, Structure, terms_of
+from reasoningbank.sparql import PreparedQuery, Result, iri
 from reasoningbank.sparql.probing import Prober
-from reasoningbank.sparql.tree import outline, read_query
+from reasoningbank.sparql.terms import RDF_TYPE
+from reasoningbank.sparql.tree import QueryTree, outline, read_query
+
+#: Properties of a class that are listed where no name is near.
+_LISTED = 6
+
+
+def find_unknown(
+    prepared: PreparedQuery,
+    query: QueryTree,
+    look: Lookups,
+    *,
+    look_up: bool = False,
+    skip: Collection[str] = (),
+) -> tuple[frozenset[str], list[Finding]]:
+    """Return the classes and properties of a query that do not exist, and findings on them."""
+    schema = look.schema
+    findings = wrong_prefixes(prepared.original or prepared.text, look.namespaces)
+
+    def meant(name: str) -> str:
+        spaces = ((one.fields["declared"], one.fields["known"]) for one in findings)
+        return next((to + name[len(of) :] for of, to in spaces if name.startswith(of)), name)
+
+    used = [u for u in used_names(query) if u.role != "resource" and u.iri not in skip]
+    unknown = [u for u in _missing(used, look) if u.iri != RDF_TYPE]
+    resources = _resources(unknown, look) if look_up else {}
+    # The classes that the query says its subjects have.
+    classes: dict[str, tuple[str, ...]] = {}
+    for name in used:
+        if name.role == "class" and meant(name.iri) in schema.classes:
+            subject = name.pattern.subject
+            classes[subject] = (*classes.get(subject, ()), meant(name.iri))
+    if look_up:
+        subjects = [u.pattern.subject for u in unknown if u.role == "property"]
+        asked = {resource: subject for subject in subjects if (resource := look.name(subject))}
+        for resource, kind in look.kinds(asked).items():
+            if isinstance(kind, NamedNode):
+                classes[asked[resource]] = (kind.value,)
+    judge = _Judge(look, classes)
+    by_iri: dict[str, Finding] = {}
+    for name in unknown:
+        near = meant(name.iri)
+        if near == name.iri or schema.term(near) is None:
+            by_iri[name.iri] = resources.get(name.iri) or judge.finding(name, near)
+    return frozenset(u.iri for u in unknown), [*findings, *by_iri.values()]
+
+
+def _missing(used: Sequence[UsedName], look: Lookups) -> list[UsedName]:
+    """Return the names that are not in the schema, and not in the data either."""
+    schema = look.schema
+    doubtful = []
+    for name in used:
+        term = terms_of(schema, name.role).get(name.iri)
+        known = term is not None and (term.in_data or not schema.complete)
+        if not known and not name.iri.startswith(DESCRIBING):
+            doubtful.append(name)
+    if schema.complete or not doubtful:
+        return doubtful
+    found = look.prober.which(
+        [f"?s a {iri(u.iri)}" if u.role == "class" else f"?s {iri(u.iri)} ?o" for u in doubtful]
+    )
+    if found is None:
+        return []
+    return [name for name, there in zip(doubtful, found, strict=True) if not there]
+
+
+def _resources(unknown: Sequence[UsedName], look: Lookups) -> dict[str, Finding]:
+    """Return findings on unknown classes that are resources, or texts of resources."""
+    homes = {namespace_of(known) for known in look.schema.classes}
+    asked = [u for u in unknown if u.role == "class" and namespace_of(u.iri) not in homes]
+    kinds = look.kinds([name.iri for name in asked])
+    found: dict[str, Finding] = {}
+    for name in asked:
+        fields = name.fields()
+        if (classified := look.classified(name.written, name.pattern.subject)) is not None:
+            found[name.iri] = classified
+        elif name.iri in kinds:
+            kind = look.show(kinds[name.iri])
+            what = f"{name.written} is not a class but a {kind}"
+            hint = f"write it in place of {name.pattern.subject}"
+            fields["class"] = kind
+            found[name.iri] = Finding("resource-as-class", what, hint=hint, fields=fields)
+        elif (owner := look.namesake(name.iri)) is not None:
+            what = f"there is no class {name.written}"
+            fields |= {"replacements": [], **owner.fields()}
+            found[name.iri] = Finding("unknown-class", what, hint=str(owner), fields=fields)
+    return found
+
+
+@dataclass(frozen=True)
+class _Judge:
+    look: Lookups
+    classes: Mapping[str, tuple[str, ...]]
+
+    def finding(self, name: UsedName, meant: str) -> Finding:
+        role, written, schema = name.role, name.written, self.look.schema
+        fields, declared = name.fields(), schema.term(name.iri)
+        if name.iri in terms_of(schema, "property" if role == "class" else "class"):
+            return self._wrong_role(name, fields)
+        for address, service in schema.services.items():
+            if name.iri in terms_of(service, role):
+                what = f"{written} does not exist at {schema.name or 'the endpoint'}"
+                hint = f"put its pattern inside SERVICE <{address}> {{ … }}"
+                fields["service"] = address
+                return Finding("missing-service", what, hint=hint, fields=fields)
+        if declared is None:
+            return self._unknown(name, meant, fields)
+        below = schema.below(declared.iri) if role == "class" else ()
+        if below:
+            listed = [self.look.show(lower) for lower in below[:4]]
+            what = f"nothing is a {written} itself, only of its subclasses"
+            hint = f"write one of {', '.join(listed)}"
+            fields["subclasses"] = listed
+            return Finding("only-subclasses", what, hint=hint, fields=fields)
+        what = f"{written} is in the schema, but nothing in the data has it"
+        return Finding("not-in-data", what, fields=fields)
+
+    def _wrong_role(self, name: UsedName, fields: dict[str, Any]) -> Finding:
+        role, written, subject = name.role, name.written, name.pattern.subject
+        known = terms_of(self.look.schema, role)
+        namesake = next((other for other in known if spelling(name.iri, other)), "")
+        if namesake and name.iri not in known:
+            what = f"{written} is not a {role}"
+            return write("wrong-role", what, self.look.show(namesake), fields)
+        if role == "class":
+            what = f"{written} is a property, not a class"
+            return write("wrong-role", what, f"{subject} {written} ?value", fields)
+        what, instead = f"{written} is a class, not a property", f"{subject} a {written}"
+        leading = self.look.schema.leading_to(name.iri)
+        other = f", or a property such as {self.look.show(leading)}" if leading else ""
+        fields["instead"] = instead
+        return Finding("wrong-role", what, hint=f"write {instead}{other}", fields=fields)
+
+    def _unknown(self, name: UsedName, meant: str, fields: dict[str, Any]) -> Finding:
+        role, kinds = name.role, self.classes.get(name.pattern.subject, ())
+        schema = self.look.schema
+        near: dict[str, str] = {}
+        for term in nearest_names(meant, schema, role=role, classes=kinds):
+            usable: NamedTerm | None = term
+            if role == "property" and term.iri not in schema.properties:
+                # For a class used as a property, the property that leads there.
+                leading = schema.leading_to(term.iri, kinds)
+                usable = schema.properties.get(leading)
+            if usable is not None:
+                text = self._reached(usable, kinds, near)
+                if usable is not term:
+                    near[text] = near[text] or f"to a {self.look.show(term.iri)}"
+                elif role == "class" and term.iri not in schema.classes:
+                    near[text] = "a property"
+        has = [p for kind in kinds[:1] for p in schema.properties_of(kind) if p != RDF_TYPE]
+        if role == "property" and "count" in words(local_name(name.iri)):
+            near = {}
+            hint = "count with (COUNT(?x) AS ?n) and GROUP BY"
+            fields["counting"] = True
+        elif near:
+            offers = (f"{text} ({note})" if note else text for text, note in near.items())
+            hint = f"try {', or '.join(offers)}"
+        elif role == "property" and has:
+            listed = [self.look.show(p) for p in has[:_LISTED]]
+            fields |= {"class": self.look.show(kinds[0]), "has": listed}
+            hint = f"a {fields['class']} has {', '.join(listed)}, …"
+        else:
+            plural = "classes" if role == "class" else "properties"
+            hint = f"sparql_{plural}() lists the existing ones"
+        fields |= {"replacements": list(near), "notes": near}
+        what = f"there is no {role} {name.written}"
+        return Finding(f"unknown-{role}", what, hint=hint, fields=fields)
+
+    def _reached(self, term: NamedTerm, kinds: Sequence[str], near: dict[str, str]) -> str:
+        """Add a near name, with the step that leads there from its subject; return its text."""
+        text, note = self.look.show(term.iri), ""
+        for kind in kinds if term.iri in self.look.schema.properties else ():
+            has = self.look.schema.properties_of(kind)
+            if has and term.iri not in has:
+                step = self.look.schema.link(kind, term.iri)
+                if step:
+                    text = f"{self.look.show(step)}/{text}"
+                elif term.domain:
+                    note = f"of {', '.join(self.look.show(c) for c in term.domain[:2])}"
+                break
+        near.setdefault(text, note)
+        return text
+
+
+# -- the whole query ---------------------------------------------------------------------------
 
 #: Findings that an agent is shown of one query, and characters of one line.
 MOST_FINDINGS = 3
@@ -52,7 +247,7 @@ def lint(
         tree, query = read_query(prepared.text), read_statements(prepared.text)
     except QueryError:
         return findings
-    prober = Prober(tree, run or _refuse, most=1 if run else 0)
+    prober = Prober(tree, run, most=1)
     look = Lookups(prober, schema, namespaces, tree.declared)
     unknown, found = find_unknown(prepared, tree, look, skip=skip)
     findings += found
@@ -70,10 +265,6 @@ def lint(
     findings += structure.contradictions(sound)
     findings += structure.disconnected()
     return in_own_words(findings, prepared)
-
-
-def _refuse(query: str) -> Result:
-    raise QueryError("no endpoint was given")
 
 
 def unbound_columns(prepared: PreparedQuery) -> list[Finding]:

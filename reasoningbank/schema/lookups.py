@@ -16,7 +16,7 @@ from reasoningbank.schema.names import is_label, local_name
 from reasoningbank.schema.schema import Schema
 from reasoningbank.sparql import STANDARD_PREFIXES, Term, full, iri, values
 from reasoningbank.sparql.probing import Prober
-from reasoningbank.sparql.terms import absolute, written
+from reasoningbank.sparql.terms import XSD, absolute, written
 from reasoningbank.sparql.tokens import tokenize
 
 #: Namespaces in which a text may be a resource's local name.
@@ -26,7 +26,7 @@ _MOST_NAMING, _OWNERS = 12, 5
 _SHOWN_CHARS = 60
 _SERVICE = re.compile(r"SERVICE\s+(?:SILENT\s+)?\S+", re.IGNORECASE)
 _SUBCLASS = iri(STANDARD_PREFIXES["rdfs"] + "subClassOf")
-_XSD = "http://www.w3.org/2001/XMLSchema#"
+
 _NUMBERS = ("integer", "int", "decimal", "double", "float")
 _INTEGER = re.compile(r"[+-]?\d+")
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
@@ -54,7 +54,6 @@ class Owner(NamedTuple):
         return f"{self.value} is the {self.property} of {self.resource}"
 
     def fields(self) -> dict[str, Any]:
-        """Return what a `Finding` says of it."""
         return {"owner": self._asdict()}
 
 
@@ -185,19 +184,15 @@ class Lookups:
     def namesake(self, missing: str) -> Owner | None:
         """Return what has the local name of a missing IRI as a text."""
         text = re.sub(r"^[A-Z]+_", "", local_name(missing)).replace("_", " ")
-        forms = [full(Literal(text)), full(Literal(text, language="en"))]
-        return self.owner(forms) if text else None
+        return self.owner(plain_and_english(text)) if text else None
 
     def missing(self, written: str) -> Finding:
         """Return that a resource does not exist, and what has its local name as a text."""
         name = self.name(written)
         owner = None if name is None else self.namesake(name)
-        return Finding(
-            "unknown-resource",
-            f"{written} does not exist {self.place}",
-            hint=str(owner or ""),
-            fields={"name": written, **(owner.fields() if owner is not None else {})},
-        )
+        what = f"{written} does not exist {self.place}"
+        fields = {"name": written, **(owner.fields() if owner is not None else {})}
+        return Finding("unknown-resource", what, hint=str(owner or ""), fields=fields)
 
     def show(self, term: Term | str | None) -> str:
         """Return a term as a query writes it."""
@@ -210,6 +205,11 @@ def write(code: str, what: str, hint: str, fields: Mapping[str, Any], instead: s
     return Finding(code, what, hint=f"write {hint}", fields={**fields, "instead": instead or hint})
 
 
+def plain_and_english(text: str) -> list[str]:
+    """Return the two most common literals of a text, as N-Triples writes them."""
+    return [full(Literal(text)), full(Literal(text, language="en"))]
+
+
 def read_literal(written: str) -> str | None:
     r"""Return the text of a literal, without language and datatype; None for other terms."""
     tokens = tokenize(written)
@@ -218,11 +218,8 @@ def read_literal(written: str) -> str | None:
     first = tokens[0]
     if first.kind == "string":
         # The engine's own parser knows all escapes.
-        solutions = pyoxigraph.Store().query(f"SELECT ({first.text} AS ?x) {{}}")
-        assert isinstance(solutions, pyoxigraph.QuerySolutions), "a SELECT yields solutions"
-        value = next(iter(solutions))["x"]
-        assert isinstance(value, Literal), "a string yields a literal"
-        return value.value
+        solutions: Any = pyoxigraph.Store().query(f"SELECT ({first.text} AS ?x) {{}}")
+        return str(next(solutions)["x"].value)
     signed = first.text in ("+", "-") and len(tokens) > 1
     return written if signed or first.kind == "number" or first.text in ("true", "false") else None
 
@@ -237,7 +234,7 @@ def variants(text: str, seen: Iterable[Term | None] = ()) -> list[str]:
     found += [Literal(text, datatype=t.datatype) for t in known if not t.language]
     if NUMBER.fullmatch(text):
         types = _NUMBERS if _INTEGER.fullmatch(text) else _NUMBERS[2:]
-        found += [Literal(text, datatype=NamedNode(_XSD + name)) for name in types]
+        found += [Literal(text, datatype=NamedNode(XSD + name)) for name in types]
     return list(dict.fromkeys(map(full, found)))
 
 

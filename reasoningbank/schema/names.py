@@ -124,9 +124,8 @@ def nearest_names(
 ) -> tuple[NamedTerm, ...]:
     """Return the classes or properties that an unknown name probably means.
 
-    A name that differs only in case, in ``http`` or ``https``, in ``#`` or ``/``, or in its
-    namespace comes first. Where a class or property is wanted, the other kind follows only if
-    it is much nearer.
+    A name that differs only in spelling or namespace comes first. Where a class or property is
+    wanted, the other kind follows only if it is much nearer.
     """
     every = [
         *(("class", term) for term in schema.classes.values()),
@@ -204,8 +203,7 @@ def _abbreviates(short: str, long: str) -> bool:
 def describe_names(query: str, schema: Schema, prefixes: Mapping[str, str]) -> Iterator[str]:
     """Yield a line on each class and property that a query uses, at most 12.
 
-    A name that is unknown is reported only in a namespace with known ones. A query that cannot
-    be read uses no names; `prefixes` need not be declared in it.
+    A name that is unknown is reported only in a namespace with known ones.
     """
     try:
         tree = outline(query)
@@ -252,15 +250,12 @@ def shown(name: str, namespaces: Mapping[str, str]) -> str:
 
 
 class UsedName(NamedTuple):
-    """An IRI of a query."""
-
     iri: str
     written: str
     role: Role
     pattern: TriplePattern
 
     def fields(self) -> dict[str, Any]:
-        """Return what a `Finding` says of it."""
         subject = self.pattern.subject
         return {"name": self.written, "iri": self.iri, "role": self.role, "subject": subject}
 

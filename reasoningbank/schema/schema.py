@@ -6,6 +6,7 @@ and how often. Where an endpoint publishes neither, bounded samples are taken.
 
 from __future__ import annotations
 
+import functools
 import threading
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
@@ -13,13 +14,13 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 from pyoxigraph import Literal, NamedNode, RdfFormat, Triple, parse
 
 from reasoningbank.errors import EndpointError, QueryError, UsageError
 from reasoningbank.schema import sampling
-from reasoningbank.schema.profile import EndpointProfile, side_client
-from reasoningbank.schema.sampling import Counted
+from reasoningbank.schema.sampling import Counted, EndpointProfile, side_client
 from reasoningbank.sparql import (
     STANDARD_PREFIXES,
     EndpointConfig,
@@ -59,18 +60,13 @@ class NamedTerm:
     #: Of a property: the classes whose instances have it, and those or the datatypes of its values.
     domain: tuple[str, ...] = ()
     range: tuple[str, ...] = ()
-    #: Of a class: its direct superclasses.
-    parents: tuple[str, ...] = ()
-    #: Instances of the class, or triples with the property.
-    count: int | None = None
-    #: Whether statistics or a sample saw it in the data.
-    in_data: bool = False
+    parents: tuple[str, ...] = ()  #: Of a class: its direct superclasses
+    count: int | None = None  #: Instances of the class, or triples with the property
+    in_data: bool = False  #: Whether statistics or a sample saw it in the data
 
 
 @dataclass(frozen=True)
 class Contents:
-    """What a `Schema` holds."""
-
     classes: dict[str, NamedTerm] = field(default_factory=dict)
     properties: dict[str, NamedTerm] = field(default_factory=dict)
     of_class: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -124,41 +120,31 @@ class Schema:
         requested before the schema is used. If the endpoint fails then, what it would have
         contributed is missing, and nothing else.
         """
-        fill = lambda: _of_endpoint(config, schema)  # noqa: E731
+        fill = functools.partial(_of_endpoint, config, schema)
         return cls(fill, name=config.name, address=config.url)
 
     @classmethod
-    def of_files(
-        cls,
-        schema: Path | None,
-        void: Path | None = None,
-        *,
-        name: str = "",
-        address: str = "",
-        union: bool = True,
-        services: Mapping[str, Schema] | None = None,
-    ) -> Schema:
+    def of_files(cls, schema: Path | None, void: Path | None = None, **about: Any) -> Schema:
         """Return what Turtle files say: a schema, and VoID statistics of the data.
 
-        Without statistics the data may hold more than the schema declares, or less.
+        Without statistics the data may hold more than the schema declares, or less. `about` sets
+        `name`, `address`, `union` and `services`.
         """
 
         def fill() -> Contents:
-            declared = _declared(schema) if schema is not None else Contents()
             described = _triples(void) if void is not None and void.is_file() else []
-            return _joined(declared, _of_void(read_void(described)))
+            return _joined(_declared(schema), _of_void(read_void(described)))
 
-        return cls(fill, name=name, address=address, union=union, services=services)
+        return cls(fill, **about)
 
     @classmethod
     def of_terms(cls, classes: Iterable[str], properties: Iterable[str]) -> Schema:
         """Return a schema of exactly these IRIs."""
-        given = Contents(
-            {iri: NamedTerm(iri, in_data=True) for iri in classes},
-            {iri: NamedTerm(iri, in_data=True) for iri in properties},
-            via="given",
-            complete=True,
-        )
+
+        def terms(names: Iterable[str]) -> dict[str, NamedTerm]:
+            return {iri: NamedTerm(iri, in_data=True) for iri in names}
+
+        given = Contents(terms(classes), terms(properties), via="given", complete=True)
         return cls(lambda: given)
 
     @property
@@ -192,7 +178,6 @@ class Schema:
         return tuple(self._read().of_graph)
 
     def term(self, iri: str) -> NamedTerm | None:
-        """Return the class or property with this IRI."""
         contents = self._read()
         return contents.classes.get(iri) or contents.properties.get(iri)
 
@@ -279,13 +264,11 @@ class Schema:
 
 
 def _of_endpoint(config: EndpointConfig, schema: Path | None) -> Contents:
-    declared = _declared(schema) if schema is not None else Contents()
+    declared, counted = _declared(schema), Contents()
     with side_client(config, STATISTICS_TIMEOUT_S) as client:
-        try:
+        with suppress(EndpointError, QueryError):
             void = void_description(client)
             counted = _of_void(void.datasets, cut=void.truncated)
-        except (EndpointError, QueryError):
-            counted = Contents()
         if not counted.properties and schema is None:
             return _of_samples(config)
     return _joined(declared, counted)
@@ -295,16 +278,14 @@ def _triples(file: Path) -> list[Triple]:
     try:
         return [quad.triple for quad in parse(path=str(file), format=RdfFormat.TURTLE)]
     except (OSError, SyntaxError, ValueError) as error:
-        raise UsageError(
-            f"the file cannot be read: {error}",
-            where=str(file),
-            hint="give a Turtle file",
-            code="unreadable-file",
-        ) from None
+        what = f"the file cannot be read: {error}"
+        hint = "give a Turtle file"
+        raise UsageError(what, where=str(file), hint=hint, code="unreadable-file") from None
 
 
-def _declared(file: Path) -> Contents:
-    """Return what a schema in Turtle declares."""
+def _declared(file: Path | None) -> Contents:
+    if file is None:
+        return Contents()
     types: dict[str, set[str]] = defaultdict(set)
     texts: dict[tuple[str, str], str] = {}
     links: dict[tuple[str, str], list[str]] = defaultdict(list)
@@ -352,8 +333,8 @@ def _of_void(datasets: Iterable[VoidDataset], *, cut: bool = False) -> Contents:
             _most(classes, kind.class_, kind.entities)
             for part in kind.properties:
                 _most(properties, part.property, part.triples)
-                known = of_class[kind.class_].get(part.property, 0)
-                of_class[kind.class_][part.property] = max(known, part.triples or 0)
+                has = of_class[kind.class_]
+                has[part.property] = max(has.get(part.property, 0), part.triples or 0)
     if not properties:
         return Contents()
     return Contents(
@@ -394,7 +375,6 @@ def _of_samples(config: EndpointConfig) -> Contents:
 
 
 def _joined(declared: Contents, counted: Contents) -> Contents:
-    """Combine what a schema declares with what statistics count."""
     if not counted.properties:
         return declared
     if not declared.properties and not declared.classes:

@@ -13,7 +13,7 @@ from rdflib.term import Identifier, Literal, URIRef, Variable
 
 from reasoningbank.schema.lookups import read_condition, read_literal
 from reasoningbank.sparql.terms import RDF_TYPE, absolute
-from reasoningbank.sparql.tokens import AGGREGATES, Token, tokenize
+from reasoningbank.sparql.tokens import AGGREGATES, Token, closing, split_at, tokenize
 from reasoningbank.sparql.tree import Clause, Group, QueryTree, projection, read_query
 
 #: A regular expression that is one plain text from end to end.
@@ -25,24 +25,20 @@ class Statement:
     """One triple pattern, or one step of a path; blank nodes and its inner nodes are variables."""
 
     subject: Identifier
-    #: An IRI, or a variable.
-    predicate: Identifier
+    predicate: Identifier  #: An IRI, or a variable
     object: Identifier
     #: The names of the innermost GRAPH and SERVICE; None outside.
     graph: Identifier | None = None
     service: Identifier | None = None
     #: The branches of UNIONs and alternatives that it is in: (which, which side).
     branch: tuple[tuple[int, int], ...] = ()
-    #: Whether it is a step that may be taken zero times (``*``, ``?``).
-    skippable: bool = False
-    #: The MINUS and NOT EXISTS that it is in.
-    negated: tuple[int, ...] = ()
+    skippable: bool = False  #: Whether it is a step that may be taken zero times (``*``, ``?``)
+    negated: tuple[int, ...] = ()  #: The MINUS and NOT EXISTS that it is in
     #: The subquery it is in that returns one row (an aggregate without groups); 0 outside.
     alone: int = 0
 
     @property
     def is_type(self) -> bool:
-        """Whether its predicate is ``rdf:type``."""
         return str(self.predicate) == RDF_TYPE
 
     def meets(self, other: Statement) -> bool:
@@ -56,8 +52,7 @@ class Statements:
     """The statements of a query, in written order."""
 
     statements: tuple[Statement, ...] = ()
-    #: The IRIs of FROM and FROM NAMED.
-    dataset: tuple[str, ...] = ()
+    dataset: tuple[str, ...] = ()  #: The IRIs of FROM and FROM NAMED
     #: Texts that each variable is compared with as a whole, by FILTER, BIND or VALUES.
     texts: Mapping[Identifier, Collection[str]] = field(default_factory=dict)
     #: Variables that occur together in one expression, or in one VALUES.
@@ -78,10 +73,7 @@ def read_statements(query: str) -> Statements:
         walk.values(walk.tokens(tree.values), _Place())
     names = (absolute(t.text, tree.declared) for t in tokenize(tree.dataset))
     return Statements(
-        tuple(walk.statements),
-        tuple(filter(None, names)),
-        dict(walk.texts),
-        tuple(walk.related),
+        tuple(walk.statements), tuple(filter(None, names)), dict(walk.texts), tuple(walk.related)
     )
 
 
@@ -164,8 +156,6 @@ class _Walk:
             if not any(token.is_word(*AGGREGATES) for token in part):
                 self._relate((t.text[1:] for t in part if t.kind == "variable"), place)
 
-    # -- patterns -------------------------------------------------------------------------
-
     def _term(self, written: str, place: _Place) -> Identifier:
         if written[:1] in "?$":
             return place.variable(written[1:])
@@ -185,14 +175,14 @@ class _Walk:
         place: _Place,
         skippable: bool,
     ) -> None:
-        sides = _split(path, "|")
+        sides = split_at(path, "|")
         if len(sides) > 1:
             number = next(self._numbers)
             for at, side in enumerate(sides):
                 inside = replace(place, branch=(*place.branch, (number, at)))
                 self._path(subject, side, object_, inside, skippable)
             return
-        steps = _split(path, "/")
+        steps = split_at(path, "/")
         if len(steps) > 1:
             between = [Variable(f"step{next(self._steps)}") for _ in steps[1:]]
             for start, step, end in zip(
@@ -213,8 +203,6 @@ class _Walk:
             more = place.negated, place.alone
             self.statements.append(Statement(subject, predicate, object_, *context, *more))
 
-    # -- expressions ----------------------------------------------------------------------
-
     def _expression(self, clause: Clause, place: _Place) -> None:
         for group in clause.groups:
             before = [t for t in self.tokens(clause) if clause.start + t.end <= group.start]
@@ -229,7 +217,7 @@ class _Walk:
             if own[3].is_word("AS"):
                 self.texts[place.variable(own[4].text[1:])].add(own[2].text)
             return
-        for part in _split(own[1:], "&&", depth=False):
+        for part in split_at(own[1:], "&&", nested=True):
             condition = read_condition(f"FILTER {' '.join(t.text for t in part)}")
             if condition is None:
                 continue
@@ -238,7 +226,6 @@ class _Walk:
                 self.texts[place.variable(name)].add(text)
 
     def values(self, tokens: Sequence[Token], place: _Place) -> None:
-        """Read the rows of a VALUES clause."""
         opening = next(at for at, token in enumerate(tokens) if token.text == "{")
         names = [token.text[1:] for token in tokens[:opening] if token.kind == "variable"]
         self._relate(names, place)
@@ -251,29 +238,13 @@ class _Walk:
         self.related.append(frozenset(place.variable(name) for name in names))
 
 
-def _parentheses(tokens: Sequence[Token]) -> Iterator[list[Token]]:
+def _parentheses(tokens: Sequence[Token]) -> Iterator[Sequence[Token]]:
     """Yield what is in the outermost parentheses, up to the WHERE group."""
-    depth = 0
-    part: list[Token] = []
-    for token in tokens:
-        if token.text == "{":
+    at = 0
+    while at < len(tokens) and tokens[at].text != "{":
+        end = closing(tokens, at) if tokens[at].text == "(" else at + 1
+        if any(token.text == "{" for token in tokens[at:end]):
             return
-        depth += (token.text == "(") - (token.text == ")")
-        if depth:
-            part.append(token)
-        elif part:
-            yield part
-            part = []
-
-
-def _split(tokens: Sequence[Token], sign: str, *, depth: bool = True) -> list[Sequence[Token]]:
-    """Split at a sign: outside of parentheses, or anywhere."""
-    parts: list[list[Token]] = [[]]
-    level = 0
-    for token in tokens:
-        level += depth and (token.text == "(") - (token.text == ")")
-        if level == 0 and token.text == sign:
-            parts.append([])
-        else:
-            parts[-1].append(token)
-    return list(parts)
+        if tokens[at].text == "(":
+            yield tokens[at:end]
+        at = end

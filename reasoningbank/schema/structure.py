@@ -41,7 +41,6 @@ class Structure:
     namespaces: Mapping[str, str]
 
     def short(self, name: str) -> str:
-        """Return an IRI as a prompt writes it."""
         return shown(name, self.namespaces)
 
     def show(self, term: Identifier) -> str:
@@ -49,8 +48,6 @@ class Structure:
         if isinstance(term, Variable):
             return f"?{str(term).partition('~')[0]}"
         return self.short(str(term)) if isinstance(term, URIRef) else term.n3()
-
-    # -- places: SERVICE and GRAPH ----------------------------------------------------------
 
     def misplaced(self, one: Statement) -> Finding | None:
         """Return what is wrong with the SERVICE or GRAPH of one statement."""
@@ -122,8 +119,6 @@ class Structure:
         fields["graph"] = close[0] if close else homes[0]
         what = f"there is no graph <{named[0]}>"
         return Finding("unknown-graph", what, hint=hint, fields=fields)
-
-    # -- classes and directions ---------------------------------------------------------------
 
     def contradictions(self, statements: Sequence[Statement]) -> Iterator[Finding]:
         """Yield statements that need another class of a variable than others do."""
@@ -223,8 +218,6 @@ class Structure:
         names = sorted("text" if name == _TEXT else self.short(name) for name in classes)
         return " or ".join(names[:3])
 
-    # -- joins ----------------------------------------------------------------------------
-
     def disconnected(self) -> Iterator[Finding]:
         """Yield a finding if two parts of the query share no variable, resource or text."""
         for one, other in combinations(self._parts(), 2):
@@ -294,7 +287,6 @@ class _Claim:
     object: frozenset[str]
 
     def ends(self) -> Iterator[tuple[Identifier, frozenset[str]]]:
-        """Yield the variables whose classes it implies."""
         one = self.statement
         for term, classes in ((one.subject, self.subject), (one.object, self.object)):
             if classes and isinstance(term, Variable):
@@ -302,7 +294,6 @@ class _Claim:
 
 
 def terms_of(schema: Schema, role: str) -> Mapping[str, NamedTerm]:
-    """Return the classes, or the properties, of a schema."""
     return schema.classes if role == "class" else schema.properties
 
 
@@ -312,7 +303,6 @@ def _has(schema: Schema, role: str, name: str) -> bool:
 
 
 def is_datatype(name: str) -> bool:
-    """Return whether an IRI names a datatype."""
     return name.startswith(STANDARD_PREFIXES["xsd"]) or name.endswith(("#Literal", "#langString"))
 
 

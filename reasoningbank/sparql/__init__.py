@@ -17,12 +17,7 @@ from reasoningbank.sparql.discovery import (
     service_description,
     void_description,
 )
-from reasoningbank.sparql.endpoint import (
-    EndpointConfig,
-    address_key,
-    is_loopback,
-    same_address,
-)
+from reasoningbank.sparql.endpoint import EndpointConfig, address_key, is_loopback, same_address
 from reasoningbank.sparql.entity_linking import EntityLinker, EntityMention
 from reasoningbank.sparql.query import PreparedQuery, prepare
 from reasoningbank.sparql.results import BooleanResult, GraphResult, Result, TableResult

@@ -6,35 +6,21 @@ import math
 import re
 import time
 import urllib.request
-from collections.abc import Callable
-from contextlib import closing
+from contextlib import AbstractContextManager, closing
 from dataclasses import replace
 from email.message import Message
+from typing import Any
 from urllib.parse import urljoin, urlsplit
 
 from SPARQLWrapper import POST, SPARQLWrapper
 
 import reasoningbank.http as http
+from reasoningbank.cache import DiskCache
 from reasoningbank.errors import EndpointError, QueryError, QueryTimeoutError, UsageError
-from reasoningbank.http import (
-    MESSAGE_CHARS,
-    Dropped,
-    Reply,
-    Sink,
-    TimedOut,
-    Unreachable,
-    gate_for,
-    media_type,
-)
+from reasoningbank.http import MESSAGE_CHARS, Reply, SinkFor, TimedOut, gate_for, media_type
+from reasoningbank.sparql import formats
 from reasoningbank.sparql.endpoint import EndpointConfig, is_loopback
-from reasoningbank.sparql.formats import (
-    Broken,
-    Unfaithful,
-    read_boolean,
-    read_graph,
-    read_table,
-    read_tsv,
-)
+from reasoningbank.sparql.formats import Broken, Unfaithful
 from reasoningbank.sparql.query import PreparedQuery, prepare
 from reasoningbank.sparql.results import (
     AnswerCache,
@@ -43,7 +29,7 @@ from reasoningbank.sparql.results import (
     Result,
     TableResult,
 )
-from reasoningbank.sparql.terms import short
+from reasoningbank.sparql.terms import Term, short
 from reasoningbank.spill import Spool
 
 TSV = "text/tab-separated-values"
@@ -72,6 +58,7 @@ _ENGINE_CODE = re.compile(r"\bS[PR]\d{3}\b")
 #: Virtuoso repeats the query, with additions of its own and ours.
 _ECHO = re.compile(r"\bSPARQL query:\s.*", re.S)
 _SELECTIVE = "make it more selective: name more terms, put the rarest pattern first, add a LIMIT"
+_LATER = "try again later"
 _HINTS = {
     401: "give credentials in EndpointConfig.headers",
     403: "check that the endpoint allows this use",
@@ -80,7 +67,7 @@ _HINTS = {
 }
 
 
-class SPARQLClient:
+class SPARQLClient(AbstractContextManager["SPARQLClient"]):
     """Talks to one endpoint; thread-safe.
 
     Only the endpoint's own address can be reached: redirects to another host are refused, and
@@ -103,9 +90,6 @@ class SPARQLClient:
         self._tsv = config.tsv
         self._closed = False
 
-    def __enter__(self) -> SPARQLClient:
-        return self
-
     def __exit__(self, *_: object) -> None:
         self.close()
 
@@ -114,7 +98,6 @@ class SPARQLClient:
         self._closed = True
 
     def prepare(self, query: str, *, limit: int | None = None) -> PreparedQuery:
-        """Prepare a query with this endpoint's prefixes, aliases and allowed services."""
         return prepare(
             query,
             prefixes=self.config.namespaces,
@@ -132,10 +115,8 @@ class SPARQLClient:
     ) -> Result:
         """Send a query and read its result.
 
-        One row more than wanted is requested, so that `truncated` is exact: if a prepared query's
-        LIMIT was added or lowered, the rows beyond it count as cut off.
-
-        The endpoint's settings apply where `timeout_s` (of one try) or `max_rows` are None.
+        The endpoint's settings apply where `timeout_s` (of one try) or `max_rows` are None. One row
+        more than wanted is requested, so that `truncated` is exact.
 
         Raises:
             QueryError: If the query is wrong or refused by the engine.
@@ -152,7 +133,7 @@ class SPARQLClient:
         timeout = self.config.timeout_s if timeout_s is None else timeout_s
         if self.config.cache is None or is_loopback(self.config.address):
             return self._ask(prepared, rows, timeout, began)
-        cache = AnswerCache.shared(self.config.cache)
+        cache = AnswerCache(DiskCache.shared(self.config.cache, required=True))
         bounds = (rows, self.config.max_bytes, sorted(self.config.headers.items()))
         key = cache.key_of(self.config.address, prepared.text, prepared.form, *bounds)
         kept = cache.get(key, max_age_s=self.config.cache_age_s, source=self.config.source)
@@ -164,6 +145,12 @@ class SPARQLClient:
             cache.put(key, result)
         return result
 
+    def rows(self, query: str | PreparedQuery, **bounds: Any) -> list[tuple[Term | None, ...]]:
+        """Return all rows of a SELECT; otherwise as `query`."""
+        result = self.query(query, **bounds)
+        assert isinstance(result, TableResult), "a SELECT has a table"
+        return result.rows()
+
     def fetch(self, path: str, accept: str, *, timeout_s: float | None = None) -> Reply:
         """GET a document of the endpoint's own origin; the reply may have any status.
 
@@ -173,21 +160,16 @@ class SPARQLClient:
         """
         url = urljoin(self.config.address, path)
         if urlsplit(url)[:2] != urlsplit(self.config.address)[:2]:
-            raise UsageError(
-                "not an address of this endpoint", where=url, hint=f"stay on {self.config.address}"
-            )
+            hint = f"stay on {self.config.address}"
+            raise UsageError("not an address of this endpoint", where=url, hint=hint)
         timeout = self.config.timeout_s if timeout_s is None else timeout_s
         headers = {"User-Agent": self.config.user_agent, **self.config.headers, "Accept": accept}
         request = urllib.request.Request(url, headers=headers)
         try:
             return self._exchange(request, timeout)
         except TimedOut:
-            raise EndpointError(
-                f"no answer within {timeout:g} s",
-                where=self.config.address,
-                hint="try again later",
-                code="timed-out",
-            ) from None
+            what = f"no answer within {timeout:g} s"
+            raise _failed(self.config, what, _LATER, "timed-out") from None
 
     def _ask(self, prepared: PreparedQuery, rows: int, timeout: float, began: float) -> Result:
         found: Result
@@ -201,17 +183,14 @@ class SPARQLClient:
         except Broken as error:
             raise _broken_answer(self.config, prepared, str(error)) from None
         except Unfaithful as error:
-            raise EndpointError(
-                f"the answer cannot be read: {error}",
-                where=self.config.address,
-                hint="check that this is a SPARQL endpoint",
-                code="unreadable",
-            ) from None
+            what = f"the answer cannot be read: {error}"
+            hint = "check that this is a SPARQL endpoint"
+            raise _failed(self.config, what, hint, "unreadable") from None
         return replace(found, seconds=time.monotonic() - began, source=self.config.source)
 
     def _boolean(self, prepared: PreparedQuery, timeout: float) -> BooleanResult:
         reply = self._send(prepared, JSON, timeout)
-        value = read_boolean(reply.body)
+        value = formats.read_boolean(reply.body)
         if _is_partial(reply) and not value:
             raise _timed_out(self.config, "it searched only a part of the data")
         return BooleanResult(value)
@@ -222,9 +201,9 @@ class SPARQLClient:
             return Spool(rows, distinct=True) if in_lines else Spool(math.inf)
 
         reply = self._send(prepared, GRAPH, timeout, spool)
-        assert isinstance(reply.sink, Spool), "every answer goes there"
-        with closing(reply.sink):
-            found = read_graph(reply.sink, reply.media_type, cut=reply.cut, max_rows=rows)
+        assert reply.sink is not None, "every answer goes there"
+        with closing(reply.sink) as body:
+            found = formats.read_graph(body, reply.media_type, cut=reply.cut, max_rows=rows)
         return replace(found, truncated=found.truncated or _is_partial(reply))
 
     def _table(self, prepared: PreparedQuery, rows: int, timeout: float) -> TableResult:
@@ -251,43 +230,44 @@ class SPARQLClient:
             virtuoso = "virtuoso" in (headers.get("Server") or "").lower()
             return None if virtuoso or media_type(headers) not in (TSV, "") else Spool(rows + 1)
 
+        def whole(reply: Reply) -> tuple[TableResult, Reply]:
+            kind = reply.media_type
+            return formats.read_table(reply.body, kind, cut=reply.cut, max_rows=rows), reply
+
         failure: Exception | None = None
         if self._tsv:
             reply = self._send(prepared, TSV, timeout, spool)
-            if isinstance(reply.sink, Spool):
+            if reply.sink is not None:
                 try:
-                    with closing(reply.sink):
-                        return read_tsv(reply.sink, cut=reply.cut, max_rows=rows), reply
+                    with closing(reply.sink) as body:
+                        return formats.read_tsv(body, cut=reply.cut, max_rows=rows), reply
                 except (Unfaithful, Broken) as error:
                     # Oxigraph's cells are always well-formed: this is its message.
                     oxigraph = "oxigraph" in (reply.headers.get("Server") or "").lower()
                     if isinstance(error, Broken) and (oxigraph or _is_timeout(str(error))):
                         raise
                     failure = error
-            if reply.sink is None and reply.media_type not in (TSV, ""):
-                return read_table(reply.body, reply.media_type, cut=reply.cut, max_rows=rows), reply
+            elif reply.media_type not in (TSV, ""):
+                return whole(reply)
             self._tsv = False
         reply = self._send(prepared, JSON, timeout)
         if failure is not None and reply.media_type == TSV:
             raise failure
-        return read_table(reply.body, reply.media_type, cut=reply.cut, max_rows=rows), reply
+        return whole(reply)
 
     def _send(
         self,
         prepared: PreparedQuery,
         accept: str,
         timeout: float,
-        sink_for: Callable[[Message], Sink | None] = lambda _: None,
+        sink_for: SinkFor = lambda _: None,
     ) -> Reply:
-        def checked(headers: Message) -> Sink | None:
+        def checked(headers: Message) -> Spool | None:
             coding = (headers.get("Content-Encoding") or "identity").strip().lower()
             if coding not in ("", "identity"):
-                raise EndpointError(
-                    f"the answer is compressed ({coding[:40]}), which was not asked for",
-                    where=self.config.address,
-                    hint="switch compression off there, or ask the operator to do so",
-                    code="compressed",
-                )
+                what = f"the answer is compressed ({coding[:40]}), which was not asked for"
+                hint = "switch compression off there, or ask the operator to do so"
+                raise _failed(self.config, what, hint, "compressed")
             return sink_for(headers)
 
         wrapper = SPARQLWrapper(self.config.address, agent=self.config.user_agent)
@@ -308,40 +288,32 @@ class SPARQLClient:
         if not 200 <= reply.status < 300:
             raise _refusal(self.config, prepared, reply)
         if reply.is_html:
-            raise EndpointError(
-                f"a web page came instead of results: {reply.message}",
-                where=self.config.address,
-                hint="check the endpoint's address; it may be down for maintenance",
-                code="web-page",
-            )
+            what = f"a web page came instead of results: {reply.message}"
+            hint = "check the endpoint's address; it may be down for maintenance"
+            raise _failed(self.config, what, hint, "web-page")
         return reply
 
     def _exchange(
-        self,
-        request: urllib.request.Request,
-        timeout: float,
-        sink_for: Callable[[Message], Sink | None] = lambda _: None,
+        self, request: urllib.request.Request, timeout: float, sink_for: SinkFor = lambda _: None
     ) -> Reply:
         """Send until there is an answer worth reading, or the tries or the time are used up."""
+        config = self.config
         if self._closed:
-            raise UsageError("the client is closed", where=self.config.source, code="closed")
-        deadline = time.monotonic() + max(self.config.deadline_s, timeout)
-
-        def failed(what: str, code: str, hint: str = "try again later") -> EndpointError:
-            return EndpointError(what, where=self.config.address, hint=hint, code=code)
+            raise UsageError("the client is closed", where=config.source, code="closed")
+        deadline = time.monotonic() + max(config.deadline_s, timeout)
 
         def attempt() -> Reply:
             given = timeout
             try:
-                limits = self.config.max_connections, self.config.min_interval_s
+                limits = config.max_connections, config.min_interval_s
                 with self._gate.slot(*limits, deadline - time.monotonic()):
                     given = min(timeout, max(0.1, deadline - time.monotonic()))
                     return http.send(
                         request,
                         timeout_s=given,
-                        max_bytes=self.config.max_bytes,
-                        tls=self.config.tls,
-                        proxies=not is_loopback(self.config.address),
+                        max_bytes=config.max_bytes,
+                        tls=config.tls,
+                        proxies=not is_loopback(config.address),
                         follow=http.same_origin,
                         sink_for=sink_for,
                     )
@@ -350,34 +322,36 @@ class SPARQLClient:
                 if given >= _FAIR * timeout:
                     raise
                 what = f"no answer in the {given:.2g} s left after waiting for other requests"
-                raise failed(what, "busy") from None
+                raise _failed(config, what, _LATER, "busy") from None
             except TimeoutError:
-                raise failed("too many requests are already waiting", "busy") from None
-            except Unreachable as error:
+                what = "too many requests are already waiting"
+                raise _failed(config, what, _LATER, "busy") from None
+            except http.Unreachable as error:
                 hint = "check the address and that the endpoint is up"
-                raise failed(f"no connection: {error}", "no-connection", hint) from None
+                raise _failed(config, f"no connection: {error}", hint, "no-connection") from None
 
-        config = self.config
         try:
             return http.retrying(
                 attempt, retries=config.retries, until=deadline, backoff_s=config.backoff_s
             )
-        except Dropped as error:
-            raise failed(f"the connection was dropped: {error}", "dropped") from None
+        except http.Dropped as error:
+            what = f"the connection was dropped: {error}"
+            raise _failed(config, what, _LATER, "dropped") from None
 
 
 # -- failures: the query's fault (`QueryError`) or the endpoint's (`EndpointError`) --------
 
 
+def _failed(config: EndpointConfig, what: str, hint: str, code: str) -> EndpointError:
+    return EndpointError(what, where=config.address, hint=hint, code=code)
+
+
 def _timed_out(config: EndpointConfig, detail: str) -> QueryTimeoutError:
-    """Return the error for a query that took too long."""
-    return QueryTimeoutError(
-        f"the query timed out ({detail})", where=config.source, hint=_SELECTIVE
-    )
+    what = f"the query timed out ({detail})"
+    return QueryTimeoutError(what, where=config.source, hint=_SELECTIVE)
 
 
 def _rejected(config: EndpointConfig, what: str, hint: str, code: str, message: str) -> QueryError:
-    """Return the error for a query that the engine refuses or fails on."""
     engine = _ENGINE_CODE.search(message)
     fields = {"engine_code": engine[0]} if engine else {}
     said = f"{what}: {message}" if message else what
@@ -405,7 +379,6 @@ def _is_partial(reply: Reply) -> bool:
 
 
 def _is_timeout(message: str) -> bool:
-    """Return whether an engine's message is about running out of time."""
     return _TIMEOUT.search(message) is not None
 
 
@@ -432,7 +405,7 @@ def _refusal(
         unbound = "transitive start" in message
         hint = "name the start or the end of the path" if unbound else "correct the query"
         return _rejected(config, rejects, hint, "query-rejected", message)
-    hint = _HINTS.get(status, "try again later")
+    hint = _HINTS.get(status, _LATER)
     if 300 <= status < 400:
         to = reply.headers.get("Location") or "another address"
         hint = f"it redirects to {to}; if that is right, make it the endpoint's address"

@@ -2,12 +2,8 @@
 
 A service description comes from the endpoint's bare address (SPARQL 1.1 Service Description,
 section 2); VoID statistics from the same document, else from the endpoint's own graphs, else from
-the well-known location (VoID, section 7.2). Engines describe themselves, stores describe their
-data, so `discover` joins both. Each step is bounded and reported in the notes.
-
-Statistics in a store are read by queries that any engine answers from its indexes: every pattern
-has a bound property or class, and every query a LIMIT, so a store of 200 billion triples is never
-scanned.
+the well-known location (VoID, section 7.2). Each step is bounded and reported in the notes. A store
+is never scanned: every pattern has a bound property or class, and every query a LIMIT.
 """
 
 from __future__ import annotations
@@ -15,7 +11,7 @@ from __future__ import annotations
 import time
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from urllib.parse import urljoin
 
 from pyoxigraph import BlankNode, Literal, NamedNode, Triple
@@ -23,7 +19,7 @@ from pyoxigraph import BlankNode, Literal, NamedNode, Triple
 from reasoningbank.errors import EndpointError, QueryError
 from reasoningbank.sparql.client import SPARQLClient
 from reasoningbank.sparql.formats import ACCEPT, ACCEPT_XML, document_triples
-from reasoningbank.sparql.results import GraphResult, Result, TableResult
+from reasoningbank.sparql.results import GraphResult
 from reasoningbank.sparql.terms import RDF_TYPE, STANDARD_PREFIXES, Term, iri
 
 WELL_KNOWN = "/.well-known/void"
@@ -43,18 +39,14 @@ MOST_NAMES = 200
 SAMPLE = 10_000
 
 _NO_PROPERTY = "FILTER NOT EXISTS { ?d void:property ?any }"
-#: The properties read, each with a condition on its subject.
+#: The properties of VoID that are read.
+_OF_VOID = """
+triples classPartition class entities distinctSubjects propertyPartition property
+"""
+#: All that are read, each with a condition on its subject.
 _READ = {
-    "sd:name": "",
-    "sd:graph": "",
-    "void:triples": "",
+    **dict.fromkeys(("sd:name", "sd:graph", *(f"void:{n}" for n in _OF_VOID.split())), ""),
     "dcterms:title": "?d a void:Dataset .",
-    "void:classPartition": "",
-    "void:class": "",
-    "void:entities": "",
-    "void:distinctSubjects": "",
-    "void:propertyPartition": "",
-    "void:property": "",
 }
 #: The same without property partitions, which make up most of long statistics.
 _READ_BRIEFLY = {
@@ -96,31 +88,24 @@ class ClassPartition:
 class VoidDataset:
     """One void:Dataset with its statistics; counts are None if unknown."""
 
-    #: IRI or blank node label of the dataset.
-    iri: str
+    iri: str  #: IRI or blank node label of the dataset
     title: str = ""
-    #: The named graph that holds it, if the description names it.
-    graph: str = ""
+    graph: str = ""  #: The named graph that holds it, if the description names it
     triples: int | None = None
     entities: int | None = None
-    #: The largest first.
-    classes: tuple[ClassPartition, ...] = ()
-    #: The most used first.
-    properties: tuple[PropertyPartition, ...] = ()
+    classes: tuple[ClassPartition, ...] = ()  #: The largest first
+    properties: tuple[PropertyPartition, ...] = ()  #: The most used first
 
 
 @dataclass(frozen=True)
 class Description:
-    """What an endpoint says about itself."""
-
     endpoint: str  #: Public address of the endpoint
     source: str  #: Name of the endpoint
     offered: bool  #: Whether it offers a description; all else is empty if not
-    #: The named graphs listed, with their sizes
-    named_graphs: tuple[NamedGraph, ...] = field(default=(), kw_only=True)
-    #: The description as RDF
-    triples: tuple[Triple, ...] = field(default=(), repr=False, kw_only=True)
-    notes: tuple[str, ...] = field(default=(), kw_only=True)  #: Why something is missing
+    _: KW_ONLY
+    named_graphs: tuple[NamedGraph, ...] = ()  #: Those listed, with their sizes
+    triples: tuple[Triple, ...] = field(default=(), repr=False)  #: The description as RDF
+    notes: tuple[str, ...] = ()  #: Why something is missing
 
 
 @dataclass(frozen=True)
@@ -130,15 +115,12 @@ class ServiceDescription(Description):
     languages: tuple[str, ...] = ()
     features: tuple[str, ...] = ()
     result_formats: tuple[str, ...] = ()
-    #: Extension functions and aggregates.
-    functions: tuple[str, ...] = ()
+    functions: tuple[str, ...] = ()  #: Extension functions and aggregates
     entailment: str = ""
 
 
 @dataclass(frozen=True)
 class VoidDescription(Description):
-    """The VoID statistics of an endpoint."""
-
     origin: str = ""  #: ``store``, ``well-known``, ``service description``, or empty
     datasets: tuple[VoidDataset, ...] = ()  #: The datasets described, the largest first
     truncated: bool = False  #: Whether the description was longer than the part read
@@ -150,12 +132,9 @@ class Discovery:
 
     service: ServiceDescription
     void: VoidDescription
-    #: Named graphs in either description, the largest first.
-    named_graphs: tuple[NamedGraph, ...]
-    #: Their origin: ``description``, ``sample of N triples``, or empty.
-    graphs_via: str = ""
-    #: Which steps failed, and why.
-    notes: tuple[str, ...] = ()
+    named_graphs: tuple[NamedGraph, ...]  #: Named graphs in either description, the largest first
+    graphs_via: str = ""  #: Their origin: ``description``, ``sample of N triples``, or empty
+    notes: tuple[str, ...] = ()  #: Which steps failed, and why
 
     @property
     def triples(self) -> tuple[Triple, ...]:
@@ -207,9 +186,7 @@ def service_description(client: SPARQLClient, steps: _Steps | None = None) -> Se
 
 
 def void_description(
-    client: SPARQLClient,
-    service: ServiceDescription | None = None,
-    steps: _Steps | None = None,
+    client: SPARQLClient, service: ServiceDescription | None = None, steps: _Steps | None = None
 ) -> VoidDescription:
     """Read VoID statistics from the service description, the store, or the well-known location.
 
@@ -255,14 +232,13 @@ class _Steps:
 
     def __init__(self, client: SPARQLClient) -> None:
         self._client = client
-        self._total_s = TOTAL_S
         self._end = time.monotonic() + TOTAL_S
 
     def _next_s(self) -> float:
         """Return the seconds of the next step; raise `EndpointError` if the time is up."""
         config = self._client.config
         if time.monotonic() >= self._end:
-            what = f"not asked: the endpoint took more than {self._total_s:g} s already"
+            what = f"not asked: the endpoint took more than {TOTAL_S:g} s already"
             raise EndpointError(what, where=config.address)
         return min(config.timeout_s, STEP_S)
 
@@ -280,11 +256,9 @@ class _Steps:
     def names(self, pattern: str) -> tuple[str, ...]:
         """Return the named graphs of a bounded number of matches."""
         some = f"SELECT ?g WHERE {{ {pattern} }} LIMIT {SAMPLE}"
-        result = self._ask(
-            f"{_HEAD}SELECT DISTINCT ?g WHERE {{ {{ {some} }} }} LIMIT {MOST_NAMES}", MOST_NAMES
-        )
-        assert isinstance(result, TableResult), "a SELECT yields a table"
-        return tuple(sorted(g.value for (g,) in result.rows() if isinstance(g, NamedNode)))
+        query = f"{_HEAD}SELECT DISTINCT ?g WHERE {{ {{ {some} }} }} LIMIT {MOST_NAMES}"
+        rows = self._client.rows(query, max_rows=MOST_NAMES, timeout_s=self._next_s())
+        return tuple(sorted(g.value for (g,) in rows if isinstance(g, NamedNode)))
 
     def statistics(self, graph: str, most: int, read: Mapping[str, str]) -> GraphResult:
         """Return at most `most` triples of statistics in a graph, or in the default graph."""
@@ -292,18 +266,13 @@ class _Steps:
         template = "\n".join(f"  ?d {name} ?v{at} ." for at, name in enumerate(read))
         branches = "\n  UNION ".join(
             f"{{ {condition} ?d {name} ?v{at} }}"
-            if condition.startswith("?d")
-            else f"{{ ?d {name} ?v{at} {condition} }}"
             for at, (name, condition) in enumerate(read.items())
         )
         where = f"GRAPH {iri(graph)} {{\n  {branches}\n}}" if graph else branches
         query = f"{_HEAD}CONSTRUCT {{\n{template}\n}} WHERE {{\n  {where}\n}} LIMIT {most + 1}"
-        found = self._ask(query, most)
+        found = self._client.query(query, max_rows=most, timeout_s=self._next_s())
         assert isinstance(found, GraphResult), "a CONSTRUCT yields a graph"
         return found
-
-    def _ask(self, query: str, most: int) -> Result:
-        return self._client.query(query, max_rows=most, timeout_s=self._next_s())
 
 
 def _store_statistics(
@@ -338,19 +307,16 @@ def _store_statistics(
             failure = failure or (error if isinstance(error, EndpointError) else None)
             continue
         answered = True
-        triples.update(dict.fromkeys(_renamed(triple, number) for triple in found.triples()))
+        for triple in found.triples():
+            # The labels of blank nodes may repeat in the answers of several queries.
+            subject, _, value = (
+                BlankNode(f"g{number}x{term.value}") if isinstance(term, BlankNode) else term
+                for term in triple
+            )
+            triples[Triple(subject, triple.predicate, value)] = None
     if answered and not triples:
         notes.append("the store holds no VoID statistics")
     return tuple(triples), truncated or len(graphs) > MOST_GRAPHS, None if answered else failure
-
-
-def _renamed(triple: Triple, number: int) -> Triple:
-    """Rename blank nodes, whose labels may repeat in the answers of several queries."""
-    subject, _, value = (
-        BlankNode(f"g{number}x{term.value}") if isinstance(term, BlankNode) else term
-        for term in triple
-    )
-    return Triple(subject, triple.predicate, value)
 
 
 # -- reading the triples ------------------------------------------------------------------

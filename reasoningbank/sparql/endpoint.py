@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 import ssl
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -25,7 +25,6 @@ USER_AGENT = (
 
 
 def is_loopback(url: str) -> bool:
-    """Return whether an address is on this machine."""
     host = urlsplit(url).hostname or ""
     if host == "localhost":
         return True
@@ -70,57 +69,50 @@ class EndpointConfig:
     url: str  #: The public address, which tasks, memory and records use
     name: str = ""  #: Short name, shown as the source of results; the host of `url` if empty
     authority: str = ""  #: Who publishes the data
+    _: KW_ONLY
     #: Prefix → namespace, added to queries that use them undeclared
-    prefixes: Mapping[str, str] = field(default_factory=dict, hash=False, kw_only=True)
+    prefixes: Mapping[str, str] = field(default_factory=dict, hash=False)
     #: Where requests go; `url` if None. A pack served on loopback sets it.
-    query_url: str | None = field(default=None, kw_only=True)
+    query_url: str | None = None
     #: Public address → real address, for SERVICE clauses
-    aliases: Mapping[str, str] = field(default_factory=dict, hash=False, kw_only=True)
-    #: The endpoints it federates with, as they are queried directly
-    federated: tuple[EndpointConfig, ...] = field(default=(), kw_only=True)
+    aliases: Mapping[str, str] = field(default_factory=dict, hash=False)
+    federated: tuple[EndpointConfig, ...] = ()  #: The endpoints it federates with, queried directly
     #: Addresses that SERVICE may name besides the aliases and the endpoint itself. None allows any
     #: on a remote endpoint, and no other on loopback. A run always sets it: an agent must not make
     #: a public server send data anywhere.
-    services: tuple[str, ...] | None = field(default=None, kw_only=True)
-    max_rows: int = field(default=10_000, kw_only=True)  #: Most rows, or triples, of one result
-    #: Most bytes read of one response
-    max_bytes: int = field(default=64 * 1024 * 1024, kw_only=True)
-    timeout_s: float = field(default=30.0, kw_only=True)  #: Seconds of one request, as a whole
+    services: tuple[str, ...] | None = None
+    max_rows: int = 10_000  #: Most rows, or triples, of one result
+    max_bytes: int = 64 * 1024 * 1024  #: Most bytes read of one response
+    timeout_s: float = 30.0  #: Seconds of one request, as a whole
     #: IRIs of properties with readable names, the best first
-    label_properties: tuple[str, ...] = field(default=DEFAULT_LABELS, kw_only=True)
-    #: Sent with every request; public endpoints expect a contact in it
-    user_agent: str = field(default=USER_AGENT, kw_only=True)
+    label_properties: tuple[str, ...] = DEFAULT_LABELS
+    user_agent: str = (
+        USER_AGENT  #: Sent with every request; public endpoints expect a contact in it
+    )
     #: Further request headers (e.g. ``Authorization``); never shown in the repr.
-    headers: Mapping[str, str] = field(default_factory=dict, hash=False, repr=False, kw_only=True)
-    #: Simultaneous requests of this process to this address
-    max_connections: int = field(default=4, kw_only=True)
-    #: Fewest seconds between the starts of two requests to this address
-    min_interval_s: float = field(default=0.0, kw_only=True)
+    headers: Mapping[str, str] = field(default_factory=dict, hash=False, repr=False)
+    max_connections: int = 4  #: Simultaneous requests of this process to this address
+    min_interval_s: float = 0.0  #: Fewest seconds between the starts of two requests there
     #: File for answers of a public endpoint; no cache by default, and never one for an endpoint on
     #: loopback
-    cache: Path | None = field(default=None, kw_only=True)
-    #: Seconds after which a cached answer is not used; 30 days by default
-    cache_age_s: float = field(default=30 * 86_400.0, kw_only=True)
-    #: How often a request is repeated after 429, 502, 503, 504 or a lost connection
-    retries: int = field(default=3, kw_only=True)
-    #: Wait before the first retry; doubles with each
-    backoff_s: float = field(default=0.5, kw_only=True)
-    #: Seconds of all tries of one query together
-    deadline_s: float = field(default=120.0, kw_only=True)
-    #: Whether the engine's TSV results are faithful; if not, JSON is requested
-    tsv: bool = field(default=True, kw_only=True)
+    cache: Path | None = None
+    cache_age_s: float = 30 * 86_400.0  #: Seconds after which a cached answer is not used
+    retries: int = (
+        3  #: How often a request is repeated after 429, 502, 503, 504 or a lost connection
+    )
+    backoff_s: float = 0.5  #: Wait before the first retry; doubles with each
+    deadline_s: float = 120.0  #: Seconds of all tries of one query together
+    tsv: bool = True  #: Whether the engine's TSV results are faithful; if not, JSON is requested
     #: TLS settings, e.g. a client certificate; the system's by default.
-    tls: ssl.SSLContext | None = field(default=None, repr=False, compare=False, kw_only=True)
+    tls: ssl.SSLContext | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         for label, url in (("url", self.url), ("query_url", self.query_url or self.url)):
             parts = urlsplit(url)
             if parts.scheme not in ("http", "https") or not parts.hostname:
-                raise UsageError(
-                    f"not the address of an endpoint: {url!r}",
-                    where=f"EndpointConfig.{label}",
-                    hint="give one that starts with http:// or https://",
-                )
+                what = f"not the address of an endpoint: {url!r}"
+                hint = "give one that starts with http:// or https://"
+                raise UsageError(what, where=f"EndpointConfig.{label}", hint=hint)
         for name, value in {**self.headers, "User-Agent": self.user_agent}.items():
             if not f"{name}{value}".isprintable() or not f"{name}{value}".isascii():
                 # The value is kept out of the message: it may be a secret.
@@ -141,7 +133,6 @@ class EndpointConfig:
 
     @property
     def address(self) -> str:
-        """The address that requests are sent to."""
         return self.query_url or self.url
 
     @property

@@ -1,9 +1,8 @@
 """Entity linking: the resources that a question names, by exact lookup.
 
-A small model confuses accessions, labels and resources; the endpoint knows which is which. Nothing
-is guessed: words that are not found exactly stay as they are. Entity linking before the query is
-written is the first step of most question answering systems over knowledge graphs (Diefenbach et
-al., Core techniques of question answering systems over knowledge bases, KAIS 2018, section 5).
+Nothing is guessed: words that are not found exactly stay as they are. Entity linking is the first
+step of most question answering systems over knowledge graphs (Diefenbach et al., Core techniques of
+question answering systems over knowledge bases, KAIS 2018, section 5).
 """
 
 from __future__ import annotations
@@ -18,8 +17,7 @@ from pyoxigraph import Literal, NamedNode
 from reasoningbank.errors import QueryError
 from reasoningbank.sparql.client import SPARQLClient
 from reasoningbank.sparql.endpoint import EndpointConfig
-from reasoningbank.sparql.results import TableResult
-from reasoningbank.sparql.terms import SCHEMA_NAMESPACES, Term, written
+from reasoningbank.sparql.terms import SCHEMA_NAMESPACES, written
 
 logger = logging.getLogger(__name__)
 
@@ -53,15 +51,13 @@ class EntityMention:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Each resource that the words name."""
         return tuple(self.name.split(", "))
 
 
 class EntityLinker:
     """Finds the resources that questions name; thread-safe.
 
-    Results are cached. If a query fails, its part finds nothing, and the next call for the same
-    question queries the endpoint again.
+    Results are cached, except those of a query that failed, which finds nothing.
 
     Args:
         client: Sends two queries per question.
@@ -82,8 +78,8 @@ class EntityLinker:
     def mentions(self, question: str) -> tuple[EntityMention, ...]:
         """Return the mentions of a question in the order of its words, at most five.
 
-        Identifiers are tried in every namespace of the endpoint's prefixes; names are compared
-        with the labels of resources. Of overlapping mentions the longest is used.
+        Identifiers are tried in every namespace of the endpoint's prefixes. Of overlapping mentions
+        the longest is used.
         """
         known = self._known.get(question)
         if known is None:
@@ -148,7 +144,7 @@ class EntityLinker:
         if not spelled:
             return []
         candidates = list(spelled)[:MOST_CANDIDATES]
-        rows = self._rows(
+        rows = self._client.rows(
             f"""SELECT DISTINCT ?x ?class WHERE {{
                 VALUES ?x {{ {" ".join(f"<{iri}>" for iri in candidates)} }}
                 ?x ?p ?o . OPTIONAL {{ ?x a ?class }} }}"""
@@ -170,7 +166,7 @@ class EntityLinker:
             return []
         tags = (None, *self._languages)
         names = [str(Literal(text, language=tag)) for tag in tags for text in candidates]
-        rows = self._rows(
+        rows = self._client.rows(
             f"""SELECT ?name ?p ?class (COUNT(DISTINCT ?x) AS ?n) (SAMPLE(?x) AS ?one) WHERE {{
                 VALUES ?name {{ {" ".join(names)} }}
                 ?x ?p ?name ; a ?class }} GROUP BY ?name ?p ?class"""
@@ -193,11 +189,6 @@ class EntityLinker:
             for words, found in named.items()
             if len(found) <= MOST_MEANT
         ]
-
-    def _rows(self, query: str) -> list[tuple[Term | None, ...]]:
-        result = self._client.query(query)
-        assert isinstance(result, TableResult), "a SELECT has a table"
-        return result.rows()
 
 
 def _place(words: str, question: str) -> range:

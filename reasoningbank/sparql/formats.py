@@ -21,6 +21,7 @@ from reasoningbank.sparql.tokens import check_terms
 from reasoningbank.spill import GrowingTable, Spool
 
 _MESSAGE_CHARS = 400
+_BLOWS_UP = "its XML entities expand to too much"
 MESSAGE_BYTES = 64 * 1024
 #: A longer first line is no header.
 HEADER_BYTES = 16 * 1024 * 1024
@@ -69,7 +70,6 @@ def read_table(body: bytes, media_type: str, *, cut: bool, max_rows: int) -> Tab
 
 
 def check_columns(names: Sequence[str]) -> None:
-    """Refuse a result with too many columns, or two of the same name."""
     if len(names) > MOST_COLUMNS:
         raise Broken(f"it has {len(names):,} columns, more than {MOST_COLUMNS:,}")
     if len(set(names)) < len(names):
@@ -98,10 +98,11 @@ def _read_loose_json(body: bytes, reason: Exception, max_rows: int) -> TableResu
 def _results_format(body: bytes, media_type: str) -> QueryResultsFormat:
     if "json" in media_type or body.lstrip()[:1] == b"{":
         return QueryResultsFormat.JSON
-    if "xml" in media_type or body.lstrip()[:1] == b"<":
-        _check_entities(body)
-        return QueryResultsFormat.XML
-    raise Unfaithful(f"results in an unknown format: {media_type or 'none named'}")
+    if "xml" not in media_type and body.lstrip()[:1] != b"<":
+        raise Unfaithful(f"results in an unknown format: {media_type or 'none named'}")
+    if blows_up(body):
+        raise Unfaithful(_BLOWS_UP)
+    return QueryResultsFormat.XML
 
 
 def read_tsv(spool: Spool, *, cut: bool, max_rows: int) -> TableResult:
@@ -114,9 +115,9 @@ def read_tsv(spool: Spool, *, cut: bool, max_rows: int) -> TableResult:
     try:
         names = _header(head)
     except Unfaithful:
-        if whole:
-            raise
-        raise Broken(head[:MESSAGE_BYTES].decode("utf-8", "replace")) from None
+        if not whole:
+            raise Broken(head[:MESSAGE_BYTES].decode("utf-8", "replace")) from None
+        raise
     if not whole:
         raise Unfaithful("nothing after the header")
     n_rows = n_chars = 0
@@ -261,7 +262,11 @@ def read_boolean(body: bytes) -> bool:
     try:
         found = json.loads(text)
         if "results" in found and "boolean" not in found:
-            return _asked(found)
+            if found["head"]["vars"] != [_ASKED]:
+                raise Unfaithful("a table came in answer to an ASK")
+            # Virtuoso's has one row with 1 for true, and no row for false.
+            rows = found["results"]["bindings"]
+            return bool(rows) and str(rows[0][_ASKED]["value"]) not in ("0", "false")
         value = found["boolean"]
     except (ValueError, KeyError, TypeError):
         tag = r"literal[^>]*" if f'"{_ASKED}"' in text else "boolean"
@@ -272,14 +277,6 @@ def read_boolean(body: bytes) -> bool:
             raise Broken(_tail(body) or "no boolean in the answer") from None
         return said[1] in ("true", "1")
     return value is True or str(value).lower() in ("true", "1")
-
-
-def _asked(results: dict[str, Any]) -> bool:
-    """Read Virtuoso's table: one row with 1 for true, no row for false."""
-    if results["head"]["vars"] != [_ASKED]:
-        raise Unfaithful("a table came in answer to an ASK")
-    rows = results["results"]["bindings"]
-    return bool(rows) and str(rows[0][_ASKED]["value"]) not in ("0", "false")
 
 
 def read_graph(spool: Spool, media_type: str, *, cut: bool, max_rows: int) -> GraphResult:
@@ -299,8 +296,8 @@ def read_graph(spool: Spool, media_type: str, *, cut: bool, max_rows: int) -> Gr
             rows: list[list[str]] = []
             try:
                 check_terms(block)
-                if known == RdfFormat.RDF_XML:
-                    _check_entities(block)
+                if known == RdfFormat.RDF_XML and blows_up(block):
+                    raise Unfaithful(_BLOWS_UP)
                 for quad in parse(block, known, lenient=True):
                     row = [full(part) for part in quad.triple]
                     digest = blake2b("\n".join(row).encode(), digest_size=16).digest()
@@ -322,11 +319,6 @@ def read_graph(spool: Spool, media_type: str, *, cut: bool, max_rows: int) -> Gr
             if more:
                 break
         return GraphResult(growing.finish(), len(seen), cut or more, n_chars=n_chars)
-
-
-def _check_entities(document: bytes) -> None:
-    if blows_up(document):
-        raise Unfaithful("its XML entities expand to too much")
 
 
 def _tail(body: bytes) -> str:
@@ -364,6 +356,14 @@ ACCEPT = (
 ACCEPT_XML = "application/rdf+xml"
 
 
+#: How documents in a format begin.
+_BEGINNINGS = {
+    RdfFormat.RDF_XML: (b"<?xml", b"<rdf:rdf", b"<!--"),
+    RdfFormat.JSON_LD: (b"{", b"[{", b"[ {", b"[\n"),
+    RdfFormat.TURTLE: (b"@prefix", b"@base", b"prefix ", b"base ", b"<http", b"_:", b"#"),
+}
+
+
 def document_triples(reply: Reply, base: str, most: int) -> tuple[list[Triple], str]:
     """Return the triples of a reply, and the reason if there are none."""
     if not 200 <= reply.status < 300:
@@ -376,7 +376,9 @@ def document_triples(reply: Reply, base: str, most: int) -> tuple[list[Triple], 
     complaint = f"the answer is {reply.media_type or 'of no declared type'}, not RDF"
     if blows_up(reply.body):
         return [], "the answer is XML whose entities expand to far more than was sent"
-    for kind in dict.fromkeys(k for k in (declared, _guess(reply.body)) if k is not None):
+    start = reply.body[:400].lstrip().lower()
+    guessed = next((k for k, begins in _BEGINNINGS.items() if start.startswith(begins)), None)
+    for kind in dict.fromkeys(k for k in (declared, guessed) if k is not None):
         triples: list[Triple] = []
         try:
             check_terms(reply.body)
@@ -390,14 +392,3 @@ def document_triples(reply: Reply, base: str, most: int) -> tuple[list[Triple], 
                 continue
         return list(dict.fromkeys(triples)), "" if triples else "the description is empty"
     return [], complaint
-
-
-def _guess(body: bytes) -> RdfFormat | None:
-    start = body[:400].lstrip().lower()
-    if start.startswith((b"<?xml", b"<rdf:rdf", b"<!--")):
-        return RdfFormat.RDF_XML
-    if start.startswith((b"{", b"[{", b"[ {", b"[\n")):
-        return RdfFormat.JSON_LD
-    if start.startswith((b"@prefix", b"@base", b"prefix ", b"base ", b"<http", b"_:", b"#")):
-        return RdfFormat.TURTLE
-    return None

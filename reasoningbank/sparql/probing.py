@@ -1,7 +1,6 @@
 """Probes: finding where a query loses its rows by a few small, bounded queries.
 
-A probe asks for one row of a part of the query. Parts are taken from the query as written, and
-property paths are split into steps, so the answer can be given in the author's own words.
+A probe asks for one row of a part of the query as written, or of one step of its property paths.
 """
 
 from __future__ import annotations
@@ -9,7 +8,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import count
 
@@ -18,9 +17,11 @@ from pyoxigraph import Literal
 from reasoningbank.errors import EndpointError, QueryError, ToolError
 from reasoningbank.sparql.results import BooleanResult, Result, TableResult
 from reasoningbank.sparql.terms import Term
-from reasoningbank.sparql.tokens import Token, tokenize, variables_in
+from reasoningbank.sparql.tokens import split_at, tokenize, variables_in
 from reasoningbank.sparql.tree import Clause, Group, QueryTree, TriplePattern
 
+#: Kinds of parts that can never lose rows.
+_PASSIVE = ("optional", "bind")
 _GENERATED = re.compile(r"\?(?:path\d+_step\d+|blank_\w+)")
 
 
@@ -37,17 +38,10 @@ class Unit:
 
     @cached_property
     def variables(self) -> frozenset[str]:
-        """The names of the variables in it."""
         return frozenset(variables_in(self.text))
-
-    @property
-    def passive(self) -> bool:
-        """Whether it can never lose rows."""
-        return self.kind in ("optional", "bind")
 
 
 def joined(units: Iterable[Unit | str]) -> str:
-    """Return parts as the inside of a group."""
     return " ".join(unit if isinstance(unit, str) else unit.text for unit in units)
 
 
@@ -78,25 +72,13 @@ def unit_of(text: str, clause: Clause) -> Unit:
 
 def steps_of(pattern: TriplePattern, number: int = 0) -> list[TriplePattern]:
     """Split the path of a pattern into its steps, and turn blank nodes into variables."""
-    steps: list[list[Token]] = [[]]
-    depth = 0
-    for token in tokenize(pattern.predicate):
-        depth += (token.text == "(") - (token.text == ")")
-        if depth == 0 and token.text == "|":
-            steps = [list(tokenize(pattern.predicate))]
-            break
-        if depth == 0 and token.text == "/":
-            steps.append([])
-        else:
-            steps[-1].append(token)
+    path = tokenize(pattern.predicate)
+    steps = split_at(path, "/") if len(split_at(path, "|")) == 1 else [path]
     texts = [pattern.predicate[s[0].start : s[-1].end] for s in steps]
-    ends = [
-        pattern.subject,
-        *(f"?path{number}_step{at}" for at in range(1, len(texts))),
-        pattern.object,
-    ]
+    between = (f"?path{number}_step{at}" for at in range(1, len(texts)))
+    ends = [pattern.subject, *between, pattern.object]
     named = [f"?blank_{end[2:]}" if end.startswith("_:") else end for end in ends]
-    return [TriplePattern(named[at], text, named[at + 1]) for at, text in enumerate(texts)]
+    return list(map(TriplePattern, named, texts, named[1:]))
 
 
 def is_generated(name: str) -> bool:
@@ -104,7 +86,7 @@ def is_generated(name: str) -> bool:
     return _GENERATED.fullmatch(f"?{name}") is not None
 
 
-def as_written(text: str) -> str:
+def written_text(text: str) -> str:
     """Return a part of a query without the variables that its author does not know."""
     return _GENERATED.sub("…", text)
 
@@ -117,31 +99,19 @@ Run = Callable[[str], Result]
 
 
 class Prober:
-    """Sends probes of one query until its requests or seconds are used up."""
+    """Sends probes of one query until its requests or seconds are used up; none without `run`."""
 
-    def __init__(
-        self,
-        query: QueryTree,
-        run: Run,
-        *,
-        most: int = MOST_PROBES,
-        seconds: float = MOST_SECONDS,
-    ) -> None:
+    def __init__(self, query: QueryTree, run: Run | None, *, most: int = MOST_PROBES) -> None:
         self._prologue = query.text[: query.body[0].start]
-        self._dataset = query.dataset
+        #: The FROM clauses of the query.
+        self.dataset = query.dataset
         self._run = run
         self._left = most
-        self._end = time.monotonic() + seconds
-        self.requests = 0
+        self._end = time.monotonic() + MOST_SECONDS
 
-    @property
-    def has_dataset(self) -> bool:
-        """Whether the query names its graphs with FROM."""
-        return bool(self._dataset)
-
-    def ask(self, body: str, *, anywhere: bool = False) -> bool | None:
+    def ask(self, body: str) -> bool | None:
         """Return whether a group has a row; None if that is unknown."""
-        result = self._send(f"ASK {self._where(body, anywhere)}")
+        result = self._send(f"ASK {self._where(body)}")
         return result.value if isinstance(result, BooleanResult) else None
 
     def rows(
@@ -173,13 +143,12 @@ class Prober:
         return [at in seen for at in range(len(bodies))]
 
     def _where(self, body: str, anywhere: bool = False) -> str:
-        return f"{'' if anywhere else self._dataset} WHERE {{ {body} }}"
+        return f"{'' if anywhere else self.dataset} WHERE {{ {body} }}"
 
     def _send(self, query: str) -> Result | None:
-        if self._left <= 0 or time.monotonic() >= self._end:
+        if self._run is None or self._left <= 0 or time.monotonic() >= self._end:
             return None
         self._left -= 1
-        self.requests += 1
         try:
             return self._run(self._prologue + query)
         except (QueryError, EndpointError, ToolError):
@@ -211,9 +180,9 @@ def find_failures(
     if query.where is None:
         return []
     tail = [unit_of(query.text, query.values)] if query.values is not None else []
-    search = _Search(query.text, prober, hopeless)
     # A vocabulary describes all graphs together.
-    return search.failures(query.where, None if query.dataset else vouched, tail=tail)
+    search = _Search(query.text, prober, hopeless, None if query.dataset else vouched)
+    return search.failures(query.where, tail)
 
 
 @dataclass(frozen=True)
@@ -221,19 +190,21 @@ class _Search:
     text: str
     prober: Prober
     hopeless: Callable[[Unit], bool]
+    vouched: Callable[[TriplePattern], bool] | None
+    context: str = "%s"
 
-    def failures(
-        self,
-        group: Group,
-        vouched: Callable[[TriplePattern], bool] | None,
-        context: str = "%s",
-        tail: Sequence[Unit] = (),
-    ) -> list[Failure]:
+    def _inside(self, *parts: Unit) -> str:
+        return self.context.replace("%s", joined(parts))
+
+    def _vouches(self, pattern: TriplePattern | None) -> bool:
+        return pattern is not None and self.vouched is not None and self.vouched(pattern)
+
+    def failures(self, group: Group, tail: Sequence[Unit] = ()) -> list[Failure]:
         # A model that loops writes one pattern fifty times.
         distinct = {unit.text: unit for unit in reversed((*units_of(self.text, group), *tail))}
         written = list(reversed(distinct.values()))
         # Names are unknown at the endpoint itself, not inside a SERVICE.
-        here = re.search(r"\bSERVICE\s", context, re.IGNORECASE) is None
+        here = re.search(r"\bSERVICE\s", self.context, re.IGNORECASE) is None
         every = [unit for unit in written if not (here and self.hopeless(unit))]
         # A condition on variables of a part left out says nothing about the rest.
         lost = _variables(u for u in written if u not in every) - _variables(
@@ -242,65 +213,43 @@ class _Search:
         filters = [u for u in every if u.kind == "filter" and not u.variables & lost]
         units = _needed([u for u in every if u.kind not in ("filter", "minus")], filters)
         minus = [unit for unit in every if unit.kind == "minus"]
-
-        def inside(*parts: Unit) -> str:
-            return context.replace("%s", joined(parts))
-
         bound = {unit: _bound(unit, units) for unit in units}
         suspects = [
             unit
             for unit in units
-            if not unit.passive
-            and unit.kind != "values"
-            and (bound[unit] or not (unit.pattern and vouched and vouched(unit.pattern)))
+            if unit.kind not in ("values", *_PASSIVE)
+            and (bound[unit] or not self._vouches(unit.pattern))
         ][:_MOST_TOGETHER]
-        found = self.prober.which([inside(*bound[unit], unit) for unit in suspects])
+        found = self.prober.which([self._inside(*bound[unit], unit) for unit in suspects])
         empty = [u for u, has_rows in zip(suspects, found or (), strict=False) if not has_rows]
         if empty:
-            return [f for unit in empty for f in self._within(unit, bound[unit], vouched, context)]
-        failing = _first_failing(units, lambda parts: self.prober.ask(inside(*parts)))
+            return [failure for unit in empty for failure in self._within(unit, bound[unit])]
+        failing = _first_failing(units, lambda parts: self.prober.ask(self._inside(*parts)))
         if failing is not None:
-            return [Failure(units[failing], tuple(units[:failing]), True, context)]
-        return self._removing([*filters, *minus], units, inside, context)
+            return [Failure(units[failing], tuple(units[:failing]), True, self.context)]
+        removers = [*filters, *minus]
+        found = self.prober.which([self._inside(*units, remover) for remover in removers])
+        # The FILTER or MINUS that removes all rows, by itself or after others.
+        culprits = [r for r, has_rows in zip(removers, found or (), strict=False) if not has_rows]
+        if culprits:
+            return [Failure(unit, tuple(units), True, self.context) for unit in culprits]
+        for at in range(1, len(removers) if found else 0):
+            if self.prober.ask(self._inside(*units, *removers[: at + 1])) is False:
+                return [Failure(removers[at], (*units, *removers[:at]), True, self.context)]
+        return []
 
-    def _within(
-        self,
-        unit: Unit,
-        bound: Sequence[Unit],
-        vouched: Callable[[TriplePattern], bool] | None,
-        context: str,
-    ) -> list[Failure]:
+    def _within(self, unit: Unit, bound: Sequence[Unit]) -> list[Failure]:
         """Search inside a part that matches nothing: GRAPH, SERVICE, a group, a subquery."""
+        inside = self
+        if unit.kind in ("graph", "service"):
+            head = self.text[unit.clause.start : unit.clause.groups[0].start]
+            context = self.context.replace("%s", f"{head}{{ %s }}")
+            inside = replace(self, vouched=None, context=context)
         if unit.kind in ("graph", "service", "union", "subselect") and unit.clause.groups:
-            group = unit.clause.groups[0]
-            named = unit.kind in ("graph", "service")
-            head = self.text[unit.clause.start : group.start]
-            outer = context.replace("%s", f"{head}{{ %s }}") if named else context
-            inner = self.failures(group, None if named else vouched, outer)
+            inner = inside.failures(unit.clause.groups[0])
             if inner:
                 return inner
-        return [Failure(unit, tuple(bound), False, context)]
-
-    def _removing(
-        self,
-        removers: Sequence[Unit],
-        units: Sequence[Unit],
-        inside: Callable[..., str],
-        context: str,
-    ) -> list[Failure]:
-        """Return the FILTER or MINUS that removes all rows."""
-        if not removers:
-            return []
-        found = self.prober.which([inside(*units, remover) for remover in removers])
-        if found is None:
-            return []
-        culprits = [r for r, has_rows in zip(removers, found, strict=True) if not has_rows]
-        if culprits:
-            return [Failure(unit, tuple(units), True, context) for unit in culprits]
-        for at in range(1, len(removers)):
-            if self.prober.ask(inside(*units, *removers[: at + 1])) is False:
-                return [Failure(removers[at], (*units, *removers[:at]), True, context)]
-        return []
+        return [Failure(unit, tuple(bound), False, self.context)]
 
 
 def _variables(units: Iterable[Unit]) -> frozenset[str]:
@@ -311,7 +260,7 @@ def _first_failing(
     units: Sequence[Unit], ask: Callable[[Sequence[Unit]], bool | None]
 ) -> int | None:
     """Return the index of the part after which no row is left; None if rows are left."""
-    counted = [at for at, unit in enumerate(units) if not unit.passive]
+    counted = [at for at, unit in enumerate(units) if unit.kind not in _PASSIVE]
     if len(counted) < 2 or ask(units) is not False:
         return None
     low, high = 0, len(counted) - 1  # the first alone matches, all together do not

@@ -3,11 +3,10 @@
 The algebra is rdflib's. Every edit is made at a token, never by searching the text, and can be
 traced back, so that an engine's error is reported in the author's own lines.
 
-rdflib's parser keeps state in its grammar: two threads in it at once break it for the rest of the
-process, so it is used under a lock. pyoxigraph offers no parser of its own, and evaluates at once
-what aggregates or asks: a few VALUES multiply to hours that no timeout ends. So a query is parsed
-with groups that match nothing, and an update, which is parsed as a whole before its first operation
-runs, behind one that fails.
+rdflib's parser keeps state in its grammar and breaks under two threads, so it is used under a lock.
+pyoxigraph offers no parser of its own, and evaluates at once what aggregates or asks, for hours if
+VALUES multiply. So a query is parsed with groups that match nothing, and an update, which is parsed
+as a whole before its first operation runs, behind one that fails.
 """
 
 from __future__ import annotations
@@ -28,9 +27,9 @@ from rdflib.plugins.sparql.sparql import Query
 from reasoningbank.errors import QueryError
 from reasoningbank.sparql.endpoint import same_address
 from reasoningbank.sparql.syntax import refuse_unreadable, syntax_error
-from reasoningbank.sparql.terms import STANDARD_PREFIXES, unescape
+from reasoningbank.sparql.terms import STANDARD_PREFIXES, expanded
 from reasoningbank.sparql.tokens import Edit, apply_edits, closing, origin, position
-from reasoningbank.sparql.tree import Form, Limit, QueryTree, outline
+from reasoningbank.sparql.tree import Form, QueryTree, outline
 
 #: rdflib takes about a second for as many; longer queries are parsed by Oxigraph alone.
 MOST_TOKENS = 5_000
@@ -38,8 +37,6 @@ MOST_TOKENS = 5_000
 
 @dataclass(frozen=True)
 class PreparedQuery:
-    """A query that is ready to be sent."""
-
     text: str  #: The query as sent: the author's text with prefixes, addresses and LIMIT adjusted
     form: Form
     #: The columns of a SELECT in order; empty if they cannot be determined
@@ -57,20 +54,14 @@ class PreparedQuery:
     edits: tuple[Edit, ...] = field(default=(), repr=False)
 
     def limited(self, limit: int) -> PreparedQuery:
-        """Return the same query with a LIMIT of at most `limit` on its outermost level.
-
-        Only a SELECT is changed: in CONSTRUCT and DESCRIBE a LIMIT counts solutions, not triples,
-        so their results are cut while they are read.
-        """
+        """Return the same query with a LIMIT of at most `limit`, if it is a SELECT."""
+        # In CONSTRUCT and DESCRIBE a LIMIT counts solutions, so their results are cut when read.
         if self.form != "SELECT":
             return self
         found = outline(self.original).limit
-        if found.value is not None and found.value <= limit:
-            return self._with_limit(found, found.value) if self.limit_changed else self
-        return self._with_limit(found, limit)
-
-    def _with_limit(self, found: Limit, limit: int) -> PreparedQuery:
-        """Return the same query with another LIMIT, or with its author's own."""
+        limit = limit if found.value is None else min(limit, found.value)
+        if limit == found.value and not self.limit_changed:
+            return self
         edits = tuple(e for e in self.edits if (e.start, e.end) != (found.start, found.end))
         note = ""
         if found.value is None:
@@ -89,20 +80,14 @@ class PreparedQuery:
         )
 
     def explain(self, message: str) -> QueryError | None:
-        """Turn an engine's message into an error in the author's lines.
-
-        Returns None if the message names no position in this query.
-        """
+        """Turn an engine's message into an error in the author's lines, if it names a position."""
         offset = offset_in(self.text, message)
         if offset is None:
             return None
         return syntax_error(self.original, origin(self.edits, offset), said=message)
 
     def complaint(self) -> QueryError | None:
-        """Return the error of Oxigraph's parser for a query that rdflib parses; None if none.
-
-        A query that parses is not evaluated.
-        """
+        """Return the error of Oxigraph's parser for a query that rdflib parses; None if none."""
         found = complaint_of(outline(self.original), self.edits)
         if found is None:
             return None
@@ -139,7 +124,13 @@ def prepare(
     namespaces = {**missing, **shape.declared}
     allowed = None if services is None else tuple(services)
     targets = tuple(_service_edits(query, shape, namespaces, aliases or {}, allowed, edits))
-    edits += _dotted_names(shape, namespaces)
+    # Oxigraph 0.5 rejects local names with two or more dots (`ec:1.1.1.1`), which the grammar
+    # allows. Every engine reads full IRIs, but not escaped dots.
+    edits += (
+        Edit(token.start, token.end, f"<{expanded(token.text, namespaces)}>")
+        for token in shape.body
+        if token.kind == "name" and len(re.findall(r"(?<!\\)\.", token.text.partition(":")[2])) > 1
+    )
     parsed = _parse(query, shape, edits)
     prepared = PreparedQuery(
         text=apply_edits(query, edits),
@@ -164,13 +155,10 @@ def _missing_prefixes(query: str, shape: QueryTree, prefixes: Mapping[str, str])
             continue
         if prefix not in prefixes:
             known = ", ".join(f"{name}:" for name in sorted(prefixes)[:40])
+            what = f"the prefix {prefix + ':'!r} is not declared"
+            hint = f"declare it with PREFIX {prefix}: <...>, or use a known one ({known})"
             raise syntax_error(
-                query,
-                token.start,
-                f"the prefix {prefix + ':'!r} is not declared",
-                hint=f"declare it with PREFIX {prefix}: <...>, or use a known one ({known})",
-                code="unknown-prefix",
-                prefix=prefix,
+                query, token.start, what, hint=hint, code="unknown-prefix", prefix=prefix
             )
         missing[prefix] = prefixes[prefix]
     return missing
@@ -188,16 +176,12 @@ def _service_edits(
     for token in shape.service_targets:
         if token.kind == "variable":
             if allowed is not None:
-                raise syntax_error(
-                    query,
-                    token.start,
-                    "SERVICE with a variable may reach any address, which is not allowed here",
-                    hint="write the address of the endpoint itself",
-                    code="service-refused",
-                )
+                what = "SERVICE with a variable may reach any address, which is not allowed here"
+                hint = "write the address of the endpoint itself"
+                raise syntax_error(query, token.start, what, hint=hint, code="service-refused")
             yield f"?{token.text[1:]}"
             continue
-        address = _full_name(token.text, namespaces)
+        address = expanded(token.text, namespaces)
         real = next((to for name, to in aliases.items() if same_address(name, address)), None)
         if real is not None:
             edits.append(Edit(token.start, token.end, f"<{real}>"))
@@ -205,32 +189,12 @@ def _service_edits(
         elif allowed is not None and not any(same_address(a, address) for a in allowed):
             public = {*aliases, *allowed} - set(aliases.values())
             known = ", ".join(sorted(public)[:20]) or "none"
+            what = f"SERVICE <{address}> is not among the allowed endpoints"
+            hint = f"allowed: {known}"
             raise syntax_error(
-                query,
-                token.start,
-                f"SERVICE <{address}> is not among the allowed endpoints",
-                hint=f"allowed: {known}",
-                code="service-refused",
-                address=address,
+                query, token.start, what, hint=hint, code="service-refused", address=address
             )
         yield address
-
-
-def _full_name(text: str, namespaces: Mapping[str, str]) -> str:
-    if text.startswith("<"):
-        return text[1:-1]
-    prefix, _, local = text.partition(":")
-    return namespaces[prefix] + unescape(local)
-
-
-def _dotted_names(shape: QueryTree, namespaces: Mapping[str, str]) -> list[Edit]:
-    # Oxigraph 0.5 rejects local names with two or more dots (`ec:1.1.1.1`), which the grammar
-    # allows. Every engine reads full IRIs, but not escaped dots.
-    return [
-        Edit(token.start, token.end, f"<{_full_name(token.text, namespaces)}>")
-        for token in shape.body
-        if token.kind == "name" and len(re.findall(r"(?<!\\)\.", token.text.partition(":")[2])) > 1
-    ]
 
 
 def _parse(query: str, shape: QueryTree, edits: list[Edit]) -> Query | None:

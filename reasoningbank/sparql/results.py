@@ -11,7 +11,6 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from pathlib import Path
 from typing import Any, cast
 
 import pyarrow as pa
@@ -27,11 +26,13 @@ GRAPH_COLUMNS = ("subject", "predicate", "object")
 
 @dataclass(frozen=True)
 class _Rows:
+    #: A string column per variable: terms as SPARQL TSV writes them, null where unbound
     table: pa.Table = field(repr=False)
-    n_rows: int
-    truncated: bool = False
-    seconds: float = 0.0
-    source: str = ""
+    n_rows: int  #: Also without columns, where Arrow counts none
+    truncated: bool = False  #: Whether the endpoint had more rows than were read
+    seconds: float = 0.0  #: Wall time of the request, retries included
+    source: str = ""  #: Name of the endpoint
+    #: The characters of all cells, counted on arrival: counting later reads all from disk.
     n_chars: int | None = field(default=None, repr=False, compare=False)
 
     @property
@@ -52,16 +53,7 @@ class _Rows:
 
 @dataclass(frozen=True)
 class TableResult(_Rows):
-    """The answer of a SELECT.
-
-    Attributes:
-        table: One string column per variable; cells are terms as SPARQL TSV writes them, null
-            is unbound. Without columns Arrow counts no rows: see `n_rows`.
-        truncated: Whether the endpoint had more rows than were read.
-        seconds: Wall time of the request, retries included.
-        source: Name of the endpoint.
-        n_chars: Characters of all cells, counted on arrival; see `chars`.
-    """
+    """The answer of a SELECT."""
 
     @classmethod
     def of(
@@ -74,10 +66,7 @@ class TableResult(_Rows):
 
 @dataclass(frozen=True)
 class GraphResult(_Rows):
-    """The answer of a CONSTRUCT or DESCRIBE; the fields are those of `TableResult`.
-
-    The columns of `table` are ``subject``, ``predicate`` and ``object``; triples are distinct.
-    """
+    """The answer of a CONSTRUCT or DESCRIBE: distinct rows of subject, predicate and object."""
 
     @classmethod
     def of(cls, triples: Iterable[Triple], **about: Any) -> GraphResult:
@@ -92,8 +81,6 @@ class GraphResult(_Rows):
 
 @dataclass(frozen=True)
 class BooleanResult:
-    """The answer of an ASK."""
-
     value: bool
     seconds: float = 0.0
     source: str = ""
@@ -106,7 +93,6 @@ Result = TableResult | GraphResult | BooleanResult
 
 
 def columns(variables: Sequence[str], rows: Sequence[Sequence[str | None]]) -> pa.Table:
-    """Return rows of term texts as string columns."""
     arrays = [pa.array([row[at] for row in rows], pa.string()) for at in range(len(variables))]
     return pa.table(arrays, names=list(variables))
 
@@ -118,7 +104,6 @@ def chars_of(table: pa.Table, *, ascii_only: bool = False) -> int:
 
 
 def decode(table: Any, n_rows: int) -> list[tuple[Term | None, ...]]:
-    """Decode all cells of a table of term texts."""
     names = table.column_names
     if not names:
         return [()] * n_rows
@@ -144,11 +129,6 @@ class AnswerCache:
 
     def __init__(self, disk: DiskCache) -> None:
         self._disk = disk
-
-    @staticmethod
-    def shared(file: Path) -> AnswerCache:
-        """Return the cache of a file, which is opened once per process."""
-        return AnswerCache(DiskCache.shared(file, required=True))
 
     def get(self, key: str, *, max_age_s: float, source: str = "") -> Result | None:
         """Return the result under a key, if it is younger than `max_age_s` seconds."""

@@ -14,7 +14,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from io import BufferedReader
 from pathlib import Path
 from typing import IO, Any, Literal, cast
@@ -36,7 +36,6 @@ GraphFile = tuple[Path, str | None]
 
 
 def oxigraph_program() -> str:
-    """Return the path of the `oxigraph` program."""
     beside = Path(sys.executable).parent / "oxigraph"
     found = str(beside) if beside.exists() else shutil.which("oxigraph")
     if found is None:
@@ -48,10 +47,9 @@ class OxigraphServer:
     """Serves RDF files over real HTTP on loopback, for as long as this process lives.
 
     The server ends with `stop`, with the context, and also when this process is killed. Until
-    then it stays up at the same address: a supervisor process relays connections to the engine,
-    and starts it again with the same data when it has ended, or computes what no client waits
-    for. Requests meanwhile wait up to 10 s, and then get a 503, which clients retry; partly
-    loaded data are never served.
+    then it stays up at the same address: `supervisor.py` starts the engine again when it has
+    ended, or computes what no client waits for. Requests meanwhile wait up to 10 s, and then get a
+    503, which clients retry; partly loaded data are never served.
 
     Args:
         data: RDF files (N-Quads, TriG, N-Triples, Turtle, RDF/XML, JSON-LD; gzipped or not).
@@ -60,15 +58,13 @@ class OxigraphServer:
             triples are merged into the default graph (a third more memory); Oxigraph's own
             option for it yields a triple once for each graph that holds it, and ignores FROM.
         timeout_s: Seconds after which the engine ends a query; rounded up to whole seconds. It
-            checks the clock only when it reads its store. A product that goes on ends with the
-            engine: after as many seconds as a start takes (at least 2) if no client waits for it
-            or for anything else, and in any case this long after the limit.
+            checks the clock only when it reads its store; a query that goes on ends with the
+            engine, as many seconds later as a start takes (at least 2).
         port: Port to listen on; a free one by default.
         storage: ``memory`` loads the files at each start (420,000 quads: 1.4 s, merging 3 s)
             and answers two to five times faster than ``disk``, which loads them once into a
-            cache keyed by their contents (15 s), starts in 0.1 s, and refuses updates with
-            403. In memory, the program's own update address stays open to this machine's
-            processes; what is written there is lost when the engine is started again.
+            cache keyed by their contents (15 s), starts in 0.1 s, and refuses updates with 403.
+            What is written to memory is lost when the engine is started again.
     """
 
     def __init__(
@@ -100,14 +96,12 @@ class OxigraphServer:
 
     @property
     def port(self) -> int:
-        """The port it listens on."""
         if self._process is None:
             raise UsageError("the server is not running", hint="start it, or use it in a with")
         return self._port
 
     @property
     def url(self) -> str:
-        """The address of its query service."""
         return f"http://127.0.0.1:{self.port}/query"
 
     @property
@@ -140,7 +134,7 @@ class OxigraphServer:
             answer = self._process.stdout.readline()
             failed = json.loads(answer or '{"what": "no reason given", "where": "", "hint": ""}')
             if failed and failed["where"]:
-                raise UsageError(failed["what"], where=failed["where"], hint=failed["hint"])
+                raise UsageError(**failed)
             if failed:
                 what = f"the oxigraph program: {failed['what']}"
                 raise SetupError(what, where="OxigraphServer", hint=failed["hint"])
@@ -152,18 +146,9 @@ class OxigraphServer:
     def stop(self) -> None:
         """End the program; no effect if it is not running."""
         process, self._process = self._process, None
-        if process is None:
-            return
-        with process:  # closes the pipes, and with them ends it
-            assert process.stdin is not None
-            process.stdin.close()
-            try:
-                process.wait(6)
-            except subprocess.TimeoutExpired:
-                process.kill()
+        end_child(process)
 
     def _plan(self) -> dict[str, Any]:
-        """Return the plan for the supervisor."""
         loads = []
         if self._storage == "disk":
             serve = ["serve-read-only", "--location", str(stored(self._data, self._union))]
@@ -197,6 +182,18 @@ class OxigraphServer:
             time.sleep(0.05)
 
 
+def end_child(process: subprocess.Popen[Any] | None) -> None:
+    """End a process, if there is one, by closing its standard input; kill it if it does not end."""
+    if process is None:
+        return
+    with suppress(OSError), process:  # closes the pipes
+        cast("IO[Any]", process.stdin).close()
+        try:
+            process.wait(6)
+        except subprocess.TimeoutExpired:
+            process.kill()
+
+
 def _load(file: Path, graph: str | None) -> dict[str, str]:
     kind = _format(file)
     # Otherwise the engine invents a graph for a format that has triples only.
@@ -210,11 +207,8 @@ def _format(file: Path) -> pyoxigraph.RdfFormat:
     extension = Path(file.name.removesuffix(".gz")).suffix.lstrip(".")
     found = pyoxigraph.RdfFormat.from_extension(extension)
     if found is None:
-        raise UsageError(
-            "not an RDF file by its name",
-            where=str(file),
-            hint="use .nq, .trig, .nt, .ttl, .rdf or .jsonld, gzipped (.gz) or not",
-        )
+        hint = "use .nq, .trig, .nt, .ttl, .rdf or .jsonld, gzipped (.gz) or not"
+        raise UsageError("not an RDF file by its name", where=str(file), hint=hint)
     return found
 
 
@@ -238,16 +232,13 @@ def open_data(file: Path) -> Iterator[tuple[str, IO[bytes]]]:
 
 
 def content_hash(data: Sequence[GraphFile]) -> str:
-    """Return a hash of the files' contents and formats, in their order."""
+    """Return a hash of the files' contents, formats and graphs, in their order."""
     total = hashlib.sha256()
-    for file, _ in data:
+    for file, graph in data:
         with _opened(file) as stream:
             digest = hashlib.file_digest(stream, "sha256").hexdigest()
-        total.update(f"{_format(file).media_type} {file.suffix == '.gz'} {digest}\n".encode())
-    # Without graphs, the hash is that of earlier versions.
-    for at, (_, graph) in enumerate(data):
-        if graph is not None:
-            total.update(f"graph {at} {graph}\n".encode())
+        kind = f"{_format(file).media_type} {file.suffix == '.gz'}"
+        total.update(f"{kind} {graph!r} {digest}\n".encode())
     return total.hexdigest()
 
 

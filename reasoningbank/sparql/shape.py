@@ -10,8 +10,7 @@ algebra of a query that parses, the other the tokens of a pattern with slots ``<
 - `group_id`: the stable id of a gold's template, on which splits depend.
 
 Variables are distinguished by their context, by color refinement (Weisfeiler and Leman 1968). Among
-variables that still look the same, one is singled out (McKay 1981, without his full search, which
-could take exponential time).
+those that still look the same, one is singled out (McKay 1981, without his exponential search).
 """
 
 from __future__ import annotations
@@ -32,8 +31,8 @@ from rdflib.term import BNode, Identifier, URIRef, Variable
 
 from reasoningbank.errors import QueryError
 from reasoningbank.sparql.query import prepare
-from reasoningbank.sparql.terms import RDF_TYPE, STANDARD_PREFIXES, unescape
-from reasoningbank.sparql.tokens import Token, prologue, tokenize
+from reasoningbank.sparql.terms import RDF_TYPE, STANDARD_PREFIXES, expanded
+from reasoningbank.sparql.tokens import FORMS, Token, prologue, tokenize
 from reasoningbank.sparql.tree import Clause, Group, TriplePattern, read_query
 
 #: Sorted pairs of prefix and namespace that a query may use without declaring them.
@@ -52,15 +51,11 @@ class Name:
 
 @dataclass(frozen=True)
 class Row:
-    """Parts in a fixed order."""
-
     parts: tuple[Node, ...]
 
 
 @dataclass(frozen=True)
 class Bag:
-    """Parts in any order."""
-
     parts: tuple[Node, ...]
 
 
@@ -94,19 +89,17 @@ class _Canonical:
     def words(self) -> Iterator[str]:
         digests = self._digests(self._colors())
         numbers: dict[Name, str] = {}
-        waiting = [self._root]
-        while waiting:
-            at = waiting.pop()
-            node = self._nodes[at]
+
+        def written(at: int) -> Iterator[str]:
+            node, parts = self._nodes[at], self._parts[at]
             if isinstance(node, str):
                 yield node
             elif isinstance(node, Name):
                 yield numbers.setdefault(node, f"{node.mark}{len(numbers)}")
-            else:
-                parts = list(self._parts[at])
-                if isinstance(node, Bag):
-                    parts.sort(key=digests.__getitem__)
-                waiting += reversed(parts)
+            for part in sorted(parts, key=digests.__getitem__) if isinstance(node, Bag) else parts:
+                yield from written(part)
+
+        return written(self._root)
 
     def _add(self, node: Node) -> int:
         parts = () if isinstance(node, (str, Name)) else tuple(self._add(p) for p in node.parts)
@@ -120,7 +113,6 @@ class _Canonical:
         return len(self._nodes) - 1
 
     def _digests(self, colors: Mapping[Name, bytes]) -> list[bytes]:
-        """Return the digest of each node, given a color for each name."""
         digests = [fixed or b"" for fixed in self._fixed]
         for at in self._open:
             node = self._nodes[at]
@@ -298,7 +290,6 @@ def _count(part: Any) -> int:
 
 
 def _nodes(part: Any, *, shape: bool = False, split: bool = True) -> Iterator[Node]:
-    """Yield the nodes of an algebra."""
     if isinstance(part, CompValue):
         yield f"({part.name}"
         for key in sorted(k for k in part if k not in _NO_SHAPE):
@@ -357,7 +348,6 @@ def _term(term: Any, *, shape: bool = False) -> Node:
 
 # -- patterns with slots ------------------------------------------------------------------
 
-_FORMS = ("SELECT", "ASK", "CONSTRUCT", "DESCRIBE")
 #: A slot as the tokenizer reads it: a variable that nobody writes.
 _SLOT_VARIABLE = "?slot\u00b7"
 _SLOT_WITHIN = re.compile(rf"({re.escape(_SLOT_VARIABLE)}\w+)")
@@ -380,7 +370,7 @@ def pattern_names(pattern: str, prefixes: Mapping[str, str] | None = None) -> fr
 def names_in(text: str, prefixes: Mapping[str, str] | None = None) -> frozenset[str]:
     """Return the prefixed names and IRIs in running text, as IRIs if their prefix is known."""
     known = {**STANDARD_PREFIXES, **(prefixes or {})}
-    found = (match[1] or _iri(match[2], known) for match in _IN_TEXT.finditer(text))
+    found = (match[1] or expanded(match[2], known) for match in _IN_TEXT.finditer(text))
     return frozenset(found)
 
 
@@ -390,7 +380,7 @@ def _pattern(pattern: str, declared: Prefixes) -> tuple[str, frozenset[str]]:
     text = _SLOT.sub(lambda slot: _SLOT_VARIABLE + re.sub(r"\W", "_", slot[1]), pattern)
     tokens = tokenize(text)
     own, start = prologue(tokens)
-    if start >= len(tokens) or not tokens[start].is_word(*_FORMS):
+    if start >= len(tokens) or not tokens[start].is_word(*FORMS):
         numbers: dict[str, str] = {}
         words = _SLOT.sub(lambda s: numbers.setdefault(s[1], f"<<{len(numbers)}>>"), pattern)
         return " ".join(words.split()), names_in(pattern, dict(declared))
@@ -406,7 +396,7 @@ class _PatternReader:
 
     def names(self) -> frozenset[str]:
         named = (token for token in self._tokens if token.kind in ("iri", "name"))
-        return frozenset(_iri(token.text, self._known) for token in named)
+        return frozenset(expanded(token.text, self._known) for token in named)
 
     def nodes(self) -> Iterator[Node]:
         try:
@@ -462,7 +452,9 @@ class _PatternReader:
         elif token.kind == "blank":
             yield Name(token.text)
         elif token.kind in ("iri", "name", "string"):
-            text = token.text if token.kind == "string" else f"<{_iri(token.text, self._known)}>"
+            text = (
+                token.text if token.kind == "string" else f"<{expanded(token.text, self._known)}>"
+            )
             for part in _SLOT_WITHIN.split(text):
                 yield Name(part[1:], "<<") if part.startswith(_SLOT_VARIABLE) else part
         elif token.kind != "word":
@@ -471,10 +463,3 @@ class _PatternReader:
             yield f"<{RDF_TYPE}>"
         elif not token.is_word("WHERE"):
             yield token.text.upper()
-
-
-def _iri(text: str, known: Mapping[str, str]) -> str:
-    if text.startswith("<"):
-        return text[1:-1]
-    prefix, _, local = text.partition(":")
-    return known[prefix] + unescape(local) if prefix in known else text

@@ -5,14 +5,12 @@
 LISTENER is the file number of a listening socket: the port that clients know. Each connection is
 relayed to the engine on another port, so the requests it works on are known for every client. An
 engine that ended, or that computes what no client waits for, is started again with the same data.
-Requests wait meanwhile, and get 503 if that takes long. An engine that is still loading never
-answers. A request on which the engine broke off twice is refused.
+Requests wait meanwhile, and get 503 if that takes long. A request on which the engine broke off
+twice is refused.
 
-PLAN is JSON: the engine's `command` without its address, the files it `loads` (each with `path` and
-`media_type` of the request), an `update` to run then if not empty, and `timeout_s` of queries. The
-answer is one line on standard output: `{}` once the engine has all data,
-otherwise the failure. When standard input closes, because the parent closed it, ended, or was
-killed, the engine is ended too.
+PLAN is JSON: the engine's `command` without its address, what it `loads`, an `update` to run
+then if not empty, and `timeout_s` of queries. The answer is one line on standard output: `{}` once
+the engine has all data, otherwise the failure. The engine ends when standard input closes.
 """
 
 import asyncio
@@ -61,8 +59,6 @@ PR_SET_PDEATHSIG = 1
 
 
 class Failed(Exception):  # noqa: N818 - reported to the parent
-    """The engine cannot be started or filled."""
-
     def __init__(self, what: str, where: str = "", hint: str = "") -> None:
         super().__init__(f"{where}: {what}" if where else what)
         self.report = {"what": what, "where": where, "hint": hint}
@@ -74,18 +70,16 @@ class Exchange:
     def __init__(self) -> None:
         # The loop holds tasks weakly, and what this one waits for may be in nobody else's hands.
         self._task = asyncio.current_task()
-        self.began = 0.0
+        self.began = self.left = 0.0
         self.answered = False
-        self.left = 0.0
         self._digest = hashlib.sha256()
 
     @property
     def key(self) -> bytes:
-        """A digest of the request."""
+        """A digest of the request, however it was divided."""
         return self._digest.digest()
 
     def take(self, asked: bytes) -> None:
-        """Add a part of a request."""
         if not self.began or self.answered:
             self.began, self.answered = time.monotonic(), False
             self._digest = hashlib.sha256()
@@ -135,8 +129,6 @@ class Supervisor:
                 self._process.kill()
             await self._process.wait()
 
-    # -- the engine -----------------------------------------------------------------------
-
     def _running(self) -> bool:
         return self._process is not None and self._process.returncode is None
 
@@ -147,10 +139,8 @@ class Supervisor:
             await self._launch()
             await asyncio.to_thread(self._fill)
         except (OSError, http.client.HTTPException) as error:
-            file = getattr(error, "filename", None)
-            if isinstance(file, str):
-                what = f"cannot be read: {getattr(error, 'strerror', error)}"
-                raise Failed(what, file) from error
+            if isinstance(error, OSError) and isinstance(error.filename, str):
+                raise Failed(f"cannot be read: {error.strerror}", error.filename) from error
             raise Failed(f"cannot connect to the program: {error}") from error
         # Waiting as long as a start takes before starting anew costs at most twice the optimum.
         self._patience = max(LEAST_PATIENCE_S, time.monotonic() - began)
@@ -190,14 +180,13 @@ class Supervisor:
 
     def _fill(self) -> None:
         for load in self._plan["loads"]:
-            self._load(load)
+            self._load(**load)
         if self._plan["update"]:
             body = iter([self._plan["update"].encode()])
             if problem := self._post("/update", "application/sparql-update", body):
                 raise Failed(f"the graphs cannot be merged: {problem}")
 
-    def _load(self, load: dict[str, str]) -> None:
-        file = load["file"]
+    def _load(self, file: str, path: str, media_type: str) -> None:
         digest = hashlib.sha256()
 
         def chunks() -> Iterator[bytes]:
@@ -207,7 +196,7 @@ class Supervisor:
                     yield chunk
 
         try:
-            problem = self._post(load["path"], load["media_type"], chunks())
+            problem = self._post(path, media_type, chunks())
         except (gzip.BadGzipFile, EOFError, zlib.error) as error:
             raise Failed(f"broken gzip file: {error}", file) from error
         if problem:
@@ -229,20 +218,15 @@ class Supervisor:
 
     def _due(self) -> float:
         """Return when the engine is to be started anew, given the current requests."""
-        asked = [exchange for exchange in self._exchanges if exchange.began]
+        asked = [one for one in self._exchanges if one.began]
         # The engine ends a query by itself at its time limit, unless it cannot.
         most = self._plan["timeout_s"] + self._patience
-        due = [exchange.began + most for exchange in asked if not exchange.answered]
-        left = [exchange for exchange in asked if exchange.left]
+        due = [one.began + most for one in asked if not one.answered]
+        left = [one for one in asked if one.left]
         # If no other client waits, a restart disturbs nobody.
         alone = len(left) == len(asked)
-        due += [
-            max(exchange.left + self._patience, 0 if alone else exchange.began + most)
-            for exchange in left
-        ]
+        due += [max(one.left + self._patience, 0 if alone else one.began + most) for one in left]
         return min(due, default=math.inf)
-
-    # -- clients --------------------------------------------------------------------------
 
     async def _attend(self, client: StreamReader, answer: StreamWriter) -> None:
         with suppress(OSError), closing(answer):
@@ -340,10 +324,9 @@ async def _answer(
 
 async def _received(end: StreamReader) -> bytes:
     """Return what came; nothing if the other side has closed, or is gone."""
-    try:
+    with suppress(OSError):
         return await end.read(CHUNK)
-    except OSError:
-        return b""
+    return b""
 
 
 def _text(log: IO[bytes]) -> str:

@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from itertools import pairwise
 
 from reasoningbank.errors import QueryError
-from reasoningbank.sparql.tokens import AGGREGATES, Token, position, tokenize
+from reasoningbank.sparql.tokens import AGGREGATES, FORMS, Token, position, tokenize
 
 #: Longer queries take seconds to parse; split long VALUES lists over several queries.
 MOST_CHARS = 50_000
@@ -18,7 +18,6 @@ _ESCAPE = re.compile(r"\\u([0-9A-Fa-f]{4})|\\U([0-9A-Fa-f]{8})")
 #: DSPy's field markers, which small models write after the query.
 _MARKER = re.compile(r"\[\[ ## \w+ ## \]\]")
 _PAIRS = {"(": ")", "{": "}", "[": "]"}
-_FORMS = ("SELECT", "ASK", "CONSTRUCT", "DESCRIBE")
 #: Built-in functions of SPARQL 1.1 (section 17.4), then those that SPARQL 1.2 adds.
 _FUNCTIONS = """
 ABS BNODE BOUND CEIL COALESCE CONCAT CONTAINS DATATYPE DAY ENCODE_FOR_URI FLOOR HOURS IF IRI
@@ -49,25 +48,26 @@ _SAID = (
 )
 
 
+def empty_query() -> QueryError:
+    """Return the error of a query without words."""
+    hint = "write a SELECT, ASK, CONSTRUCT or DESCRIBE"
+    return QueryError("the query is empty", hint=hint, code="empty-query")
+
+
 def refuse_unreadable(query: str) -> None:
     """Refuse a text that is empty, too long, or hides characters."""
     if not isinstance(query, str):
         raise QueryError(f"{query!r:.60} is not a query", hint="give its text", code="no-query")
     if not query.strip():
-        hint = "write a SELECT, ASK, CONSTRUCT or DESCRIBE"
-        raise QueryError("the query is empty", hint=hint, code="empty-query")
+        raise empty_query()
     if any("\ud800" <= character <= "\udfff" for character in query):
         what = "the query contains half of a character"
         raise QueryError(what, hint="write it as UTF-8 text", code="bad-character")
     refuse_escaped_ascii(query)
-    if len(query) > MOST_CHARS:
-        raise QueryError(
-            f"the query has {len(query):,} characters, more than {MOST_CHARS:,}",
-            hint="split it, or put fewer VALUES into it",
-            code="too-long",
-            chars=len(query),
-            most=MOST_CHARS,
-        )
+    if (chars := len(query)) > MOST_CHARS:
+        what = f"the query has {chars:,} characters, more than {MOST_CHARS:,}"
+        hint = "split it, or put fewer VALUES into it"
+        raise QueryError(what, hint=hint, code="too-long", chars=chars, most=MOST_CHARS)
 
 
 def refuse_escaped_ascii(text: str) -> None:
@@ -77,11 +77,9 @@ def refuse_escaped_ascii(text: str) -> None:
         # Other control characters mean nothing to the grammar, and are invisible unescaped.
         if character in "\n\r" or " " <= character < "\x7f":
             line, column = position(text, found.start())
-            raise QueryError(
-                f"line {line}, column {column}: {found[0]} hides the character {character!r}",
-                hint='write the character itself; in a string \\" and \\n',
-                code="escaped-ascii",
-            )
+            what = f"line {line}, column {column}: {found[0]} hides the character {character!r}"
+            hint = 'write the character itself; in a string \\" and \\n'
+            raise QueryError(what, hint=hint, code="escaped-ascii")
 
 
 def syntax_error(
@@ -96,8 +94,7 @@ def syntax_error(
 ) -> QueryError:
     """Build the error for the offset where parsing stopped.
 
-    What is wrong and what to do are worked out from the text and a parser's own message (`said`)
-    if not given. The fields get ``line``, ``column`` and, for a guessed hint, the ``fix``.
+    What is wrong and what to do are worked out from the text and a parser's message, if not given.
     """
     tokens = tokenize(query)
     # pyparsing's and Oxigraph's lists of what they expected help nobody.
@@ -220,10 +217,10 @@ def _odd_character(query: str, tokens: Sequence[Token]) -> Iterator[tuple[str, s
 
 
 def _start(tokens: Sequence[Token], offset: int) -> Iterator[tuple[str, str]]:
-    first = next((t for t in tokens if t.is_word(*_FORMS)), None)
+    first = next((t for t in tokens if t.is_word(*FORMS)), None)
     if first is None:
         yield "no-form", "begin the query with SELECT, ASK, CONSTRUCT or DESCRIBE"
-    elif not tokens[0].is_word("PREFIX", "BASE", "VERSION", *_FORMS):
+    elif not tokens[0].is_word("PREFIX", "BASE", "VERSION", *FORMS):
         yield "text-before", f"send the query alone: remove the text before {first.text.upper()}"
     elif any(t.is_word("PREFIX") and t.start > first.start for t in tokens):
         yield "late-prefix", "put all PREFIX lines before the query form"

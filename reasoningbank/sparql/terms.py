@@ -42,15 +42,11 @@ STANDARD_PREFIXES: Mapping[str, str] = {
 
 RDF_TYPE = STANDARD_PREFIXES["rdf"] + "type"
 
-_INTEGERS = frozenset(
-    XSD + name
-    for name in (
-        "integer",
-        *("long", "int", "short", "byte"),
-        *("nonNegativeInteger", "positiveInteger", "nonPositiveInteger", "negativeInteger"),
-        *("unsignedLong", "unsignedInt", "unsignedShort", "unsignedByte"),
-    )
-)
+_INTEGER_NAMES = """
+integer long int short byte nonNegativeInteger positiveInteger nonPositiveInteger negativeInteger
+unsignedLong unsignedInt unsignedShort unsignedByte
+"""
+_INTEGERS = frozenset(XSD + name for name in _INTEGER_NAMES.split())
 _REALS = frozenset(XSD + name for name in ("decimal", "double", "float"))
 _INTEGER = re.compile(r"[+-]?\d{1,300}")
 #: By datatype: the texts that a query may write without quotation marks.
@@ -85,11 +81,8 @@ def iri(value: str | NamedNode) -> str:
     """Return an absolute IRI as written in a query, checked for forbidden characters."""
     text = value.value if isinstance(value, NamedNode) else value
     if not _SCHEME.match(text) or _NOT_IN_IRI.search(text):
-        raise QueryError(
-            "not an IRI",
-            where=text[:200] or "''",
-            hint="give an absolute IRI such as http://example.org/a, or a known prefixed name",
-        )
+        hint = "give an absolute IRI such as http://example.org/a, or a known prefixed name"
+        raise QueryError("not an IRI", where=text[:200] or "''", hint=hint)
     return f"<{text}>"
 
 
@@ -116,19 +109,21 @@ def absolute(written: str, declared: Mapping[str, str]) -> str | None:
     """Return the IRI that ``<…>``, a prefixed name or ``a`` means; None for other terms."""
     if written == "a":
         return RDF_TYPE
-    if written.startswith("<"):
-        name = written[1:-1]
-    elif written[:1] in "?$\"'_+-" or written[:1].isdigit():
+    prefix, colon, _ = written.partition(":")
+    if not written.startswith("<") and (not colon or prefix not in declared):
         return None
-    else:
-        prefix, colon, local = written.partition(":")
-        if not colon or prefix not in declared:
-            return None
-        name = declared[prefix] + unescape(local)
     try:
-        return iri(name)[1:-1]
+        return iri(expanded(written, declared))[1:-1]
     except QueryError:
         return None  # relative, or with characters that no IRI contains
+
+
+def expanded(text: str, known: Mapping[str, str]) -> str:
+    """Return the IRI of ``<…>`` or of a prefixed name; as it is if the prefix is unknown."""
+    if text.startswith("<"):
+        return text[1:-1]
+    prefix, _, local = text.partition(":")
+    return known[prefix] + unescape(local) if prefix in known else text
 
 
 def unescape(local: str) -> str:

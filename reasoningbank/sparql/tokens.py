@@ -3,10 +3,9 @@
 The terminals are those of SPARQL 1.1 (section 19.8) with the additions of SPARQL 1.2. Codepoint
 escapes outside strings and IRIs are not expanded; they come out as ``other``.
 
-By the longest match of the specification ``?a<1&&?b>2`` contains an IRI; parsers that read by
-context, such as Oxigraph's and rdflib's, see two comparisons. If this tokenizer read the text
-differently from the engine, patterns could hide in what looks like a string. So `<` after an
-operand of an expression is an operator here too; nothing else can follow an operand.
+By the longest match of the specification ``?a<1&&?b>2`` contains an IRI; engines that read by
+context see two comparisons. Patterns could hide in such a difference, so `<` after an operand of an
+expression is an operator here too.
 """
 
 from __future__ import annotations
@@ -59,6 +58,7 @@ _PATTERN = re.compile(
     re.DOTALL,
 )
 
+FORMS = ("SELECT", "ASK", "CONSTRUCT", "DESCRIBE")
 #: Brackets of triple terms and of statements about triples.
 _QUOTED = {"<<(": ")>>", "<<": ">>"}
 _CLOSED_BY = {"{": "}", "[": "]", "(": ")", **_QUOTED}
@@ -80,6 +80,20 @@ class Token(NamedTuple):
     def is_word(self, *words: str) -> bool:
         """Return whether the token is one of the keywords, given in capitals."""
         return self.kind == "word" and self.text.upper() in words
+
+
+def tokens_within(tokens: Iterable[Token], words: Sequence[str], brackets: str) -> Iterator[Token]:
+    """Yield the tokens after each of these keywords, up to the end of its brackets."""
+    depth = 0
+    for token in tokens:
+        if not depth:
+            depth = int(token.is_word(*words))
+        elif token.text == brackets[0]:
+            depth += 1
+        elif token.text == brackets[1]:
+            depth = depth - 1 if depth > 2 else 0
+        else:
+            yield token
 
 
 def tokenize(text: str) -> tuple[Token, ...]:
@@ -110,9 +124,10 @@ class _Context:
     """Tracks the open brackets: whether each holds an expression, a collection or neither."""
 
     def __init__(self) -> None:
-        #: The open brackets: the closing text of each, and whether an expression is in it.
-        self._open: list[tuple[str, bool]] = []
-        self._last: tuple[Token | None, Token | None] = (None, None)
+        #: The closing text of each open bracket, and whether an expression is in it; the query.
+        self._open = [("", True)]
+        nothing = Token("other", "", 0, 0)
+        self._last = (nothing, nothing)
         #: Number of brackets around the data of VALUES, from where it was named.
         self._values: int | None = None
 
@@ -120,31 +135,25 @@ class _Context:
     def after_operand(self) -> bool:
         """Whether the last token ends an operand of an expression."""
         last = self._last[1]
-        if last is None or not self._open or not self._open[-1][1]:
-            return False
-        return last.kind in _OPERANDS or last.text in (")", "}") or last.is_word("TRUE", "FALSE")
+        ends = last.kind in _OPERANDS or last.text in (")", "}") or last.is_word("TRUE", "FALSE")
+        return ends and self._open[-1][1] and len(self._open) > 1
 
     def is_item(self, token: Token) -> bool:
         """Return whether the next token is an item of a collection in a pattern."""
-        inner = bool(self._open) and self._open[-1] == (")", False) and self._values is None
-        if not inner or token.kind not in _OPERANDS or len(self._open) < 2:
-            return False
-        last = self._last[1]
-        return last is None or last.text not in _PATH
+        inner = self._open[-1] == (")", False) and self._values is None and len(self._open) > 2
+        return inner and token.kind in _OPERANDS and self._last[1].text not in _PATH
 
     @property
     def in_arguments(self) -> bool:
-        """Whether the innermost bracket is a round one."""
-        return bool(self._open) and self._open[-1][0] == ")"
+        return self._open[-1][0] == ")"
 
     def take(self, token: Token) -> None:
-        """Continue with a token."""
         if token.is_word("VALUES"):
             self._values = len(self._open)
         if token.text in _CLOSED_BY:
             expression = token.text == "(" and self._begins_expression()
             self._open.append((_CLOSED_BY[token.text], expression))
-        elif self._open and self._open[-1][0] == token.text:
+        elif self._open[-1][0] == token.text:
             self._open.pop()
             if token.text == "}" and len(self._open) == self._values:
                 self._values = None
@@ -153,14 +162,11 @@ class _Context:
     def _begins_expression(self) -> bool:
         """Return whether a bracket opens an expression, not VALUES, a collection or a path."""
         before, last = self._last
-        if self._values is not None:
-            return False
-        if not self._open or self._open[-1][1] or last is None:
-            return True
+        if self._values is not None or self._open[-1][1]:
+            return self._values is None
         if last.kind == "word":
             return last.text != "a"
-        called = last.kind in ("name", "iri")
-        return called and before is not None and before.is_word("FILTER", "HAVING", "BY")
+        return last.kind in ("name", "iri") and before.is_word("FILTER", "HAVING", "BY")
 
 
 def closing(tokens: Sequence[Token], at: int) -> int:
@@ -175,6 +181,19 @@ def closing(tokens: Sequence[Token], at: int) -> int:
     return len(tokens)
 
 
+def split_at(tokens: Sequence[Token], sign: str, *, nested: bool = False) -> list[Sequence[Token]]:
+    """Split tokens at a sign: outside of parentheses, or with `nested` anywhere."""
+    parts: list[list[Token]] = [[]]
+    depth = 0
+    for token in tokens:
+        depth += not nested and (token.text == "(") - (token.text == ")")
+        if depth == 0 and token.text == sign:
+            parts.append([])
+        else:
+            parts[-1].append(token)
+    return list(parts)
+
+
 def position(text: str, offset: int) -> tuple[int, int]:
     r"""Return line and column, both from 1, of an offset."""
     before = text[:offset]
@@ -182,7 +201,6 @@ def position(text: str, offset: int) -> tuple[int, int]:
 
 
 def variables_in(text: str) -> list[str]:
-    """Return the variables in a piece of a query, without question marks, each once."""
     found = (token.text[1:] for token in tokenize(text) if token.kind == "variable")
     return list(dict.fromkeys(found))
 
@@ -211,15 +229,15 @@ def prologue(tokens: Sequence[Token]) -> tuple[dict[str, str], int]:
     return declared, at
 
 
-def is_update(query: str) -> bool:
-    """Return whether a text begins as an update does, after its prologue."""
-    return begins_update(tokenize(query)) is not None
-
-
 def begins_update(tokens: Sequence[Token]) -> Token | None:
     """Return the word after the prologue if it begins an update, otherwise None."""
     _, at = prologue(tokens)
     return tokens[at] if at < len(tokens) and tokens[at].is_word(*UPDATE_WORDS) else None
+
+
+def is_update(query: str) -> bool:
+    """Return whether a text begins as an update does, after its prologue."""
+    return begins_update(tokenize(query)) is not None
 
 
 _COMMENT = re.compile(r"#[^\r\n]*")
@@ -227,7 +245,6 @@ _BLANK_LINES = re.compile(r"[ \t\r]*\n(?:[ \t\r]*\n)*")
 
 
 def without_comments(query: str) -> str:
-    """Return a query without its comments."""
     parts = []
     end = 0
     for token in tokenize(query):
@@ -312,12 +329,10 @@ def check_query_size(tokens: Iterable[Token], form: str = "query") -> list[Token
         chain += context.is_item(token)
         if depth > MOST_DEPTH or signs > MOST_DEPTH or chain > MOST_CHAIN:
             instead = "ask in several queries" if form == "query" else "send several updates"
+            what = f"the {form} is nested too deeply, or has too many patterns and operators"
+            hint = f"simplify it, or {instead}"
             raise QueryError(
-                f"the {form} is nested too deeply, or has too many patterns and operators",
-                hint=f"simplify it, or {instead}",
-                code="too-complex",
-                depth=MOST_DEPTH,
-                chain=MOST_CHAIN,
+                what, hint=hint, code="too-complex", depth=MOST_DEPTH, chain=MOST_CHAIN
             )
         context.take(token)
     return outer

@@ -4,8 +4,8 @@ Every part has its position in the text, so a query is taken apart and edited fa
 algebra cannot be written back as SPARQL. Abbreviations with ``;``, ``,`` and ``[]`` are expanded
 in the triple patterns. Grammar: SPARQL 1.1 Query Language, rules 52 to 106.
 
-`outline` reads what limits and allowed addresses need. It works for what rdflib cannot parse too,
-so these checks have no gap. `read_query` reads the patterns as well.
+`outline` reads what limits and allowed addresses need, also of what rdflib cannot parse;
+`read_query` reads the patterns as well.
 """
 
 from __future__ import annotations
@@ -16,8 +16,9 @@ from functools import cached_property, lru_cache
 from typing import Literal, NamedTuple, cast
 
 from reasoningbank.errors import QueryError
-from reasoningbank.sparql.syntax import syntax_error
+from reasoningbank.sparql.syntax import empty_query, syntax_error
 from reasoningbank.sparql.tokens import (
+    FORMS,
     UPDATE_WORDS,
     Token,
     check_query_size,
@@ -32,7 +33,6 @@ ClauseKind = Literal[
     "subselect",
 ]  # fmt: skip
 
-_FORMS = ("SELECT", "ASK", "CONSTRUCT", "DESCRIBE")
 _BLOCKS = ("OPTIONAL", "MINUS", "GRAPH", "SERVICE", "FILTER", "BIND")
 #: Digits of a LIMIT.
 MOST_DIGITS = 18
@@ -96,26 +96,29 @@ class _Patterns(NamedTuple):
     values: Clause | None
     others: tuple[Group, ...]
 
+    @property
+    def groups(self) -> tuple[Group, ...]:
+        groups = (*self.others, *((self.where,) if self.where else ()))
+        return tuple(sorted(groups, key=lambda group: group.start))
+
 
 @dataclass(frozen=True)
 class QueryTree:
     """A parsed query.
 
-    The fields come from its tokens alone: those after the prologue (`body`), the offset for further
-    PREFIX lines (`prefix_at`), the columns that the outermost SELECT names (`projected`) or whether
-    it is ``*`` (`star`), the token after each SERVICE. The properties raise `QueryError` where the
-    patterns cannot be read: syntax beyond SPARQL 1.1, or a collection.
+    The fields come from its tokens alone; the properties raise `QueryError` where the patterns
+    cannot be read: syntax beyond SPARQL 1.1, or a collection.
     """
 
     text: str = field(repr=False)
     form: Form
-    body: tuple[Token, ...] = field(repr=False)
+    body: tuple[Token, ...] = field(repr=False)  #: The tokens after the prologue
     limit: Limit
-    prefix_at: int = 0
+    prefix_at: int = 0  #: The offset for further PREFIX lines
     declared: Mapping[str, str] = field(default_factory=dict)
-    projected: tuple[str, ...] = ()
-    star: bool = False
-    service_targets: tuple[Token, ...] = ()
+    projected: tuple[str, ...] = ()  #: The columns that the outermost SELECT names
+    star: bool = False  #: Whether that is ``*``
+    service_targets: tuple[Token, ...] = ()  #: The token after each SERVICE
 
     @cached_property
     def _patterns(self) -> _Patterns:
@@ -143,9 +146,8 @@ class QueryTree:
 
     def statements(self) -> list[Clause]:
         """Return the clauses that hold triple patterns, in written order."""
-        groups = (*self.others, *((self.where,) if self.where else ()))
-        ordered = sorted(groups, key=lambda group: group.start)
-        return [c for group in ordered for c in group.walk() if c.kind == "triples"]
+        groups = self._patterns.groups
+        return [c for group in groups for c in group.walk() if c.kind == "triples"]
 
     def triple_patterns(self) -> list[TriplePattern]:
         """Return all triple patterns, in written order; the template of CONSTRUCT is left out."""
@@ -165,15 +167,15 @@ def outline(query: str) -> QueryTree:
     outer = check_query_size(body)
     star, projected = projection(body)
     return QueryTree(
-        text=query,
-        form=form,
-        body=body,
-        limit=_limit(query, outer),
-        prefix_at=tokens[0].start,
-        declared=declared,
-        projected=projected if form == "SELECT" else (),
-        star=star,
-        service_targets=tuple(_targets(body)),
+        query,
+        form,
+        body,
+        _limit(query, outer),
+        tokens[0].start,
+        declared,
+        projected if form == "SELECT" else (),
+        star,
+        tuple(_targets(body)),
     )
 
 
@@ -186,21 +188,13 @@ def read_query(query: str) -> QueryTree:
 
 def _form(query: str, body: Sequence[Token]) -> Form:
     if not body:
-        raise QueryError(
-            "the query is empty",
-            hint="write a SELECT, ASK, CONSTRUCT or DESCRIBE",
-            code="empty-query",
-        )
+        raise empty_query()
     first = body[0]
     if first.is_word(*UPDATE_WORDS):
-        raise syntax_error(
-            query,
-            first.start,
-            f"{first.text.upper()} is an update, and only queries are allowed",
-            hint="ask with SELECT, ASK, CONSTRUCT or DESCRIBE",
-            code="update-refused",
-        )
-    if not first.is_word(*_FORMS):
+        what = f"{first.text.upper()} is an update, and only queries are allowed"
+        hint = "ask with SELECT, ASK, CONSTRUCT or DESCRIBE"
+        raise syntax_error(query, first.start, what, hint=hint, code="update-refused")
+    if not first.is_word(*FORMS):
         raise syntax_error(query, first.start, "")
     return cast(Form, first.text.upper())
 
@@ -295,8 +289,6 @@ class _Reader:
                 self._step()
         return _Patterns(where, " ".join(dataset), values, tuple(others))
 
-    # -- position -------------------------------------------------------------------------
-
     def _token(self) -> Token:
         if self.at >= len(self.tokens):
             raise QueryError("the query ends in the middle of a pattern", code="unreadable")
@@ -308,15 +300,15 @@ class _Reader:
     def _is(self, *words: str) -> bool:
         return self.at < len(self.tokens) and self.tokens[self.at].is_word(*words)
 
-    def _take(self, text: str) -> None:
+    def _step(self) -> Token:
         token = self._token()
+        self.at += 1
+        return token
+
+    def _take(self, text: str) -> None:
+        token = self._step()
         if token.text != text:
             raise _unreadable(token, f"expected {text!r}")
-        self.at += 1
-
-    def _step(self) -> None:
-        self._token()
-        self.at += 1
 
     def _end(self) -> int:
         return self.tokens[self.at - 1].end
@@ -325,8 +317,6 @@ class _Reader:
         first = self._token()
         read()
         return self.query[first.start : self._end()]
-
-    # -- graph patterns -------------------------------------------------------------------
 
     def _group(self) -> Group:
         start = self._token().start
@@ -350,9 +340,7 @@ class _Reader:
             return Clause("union", start, self._end(), groups=tuple(union))
         if self._is("SELECT"):
             inner = self.read("}")
-            groups = [*inner.others, *([inner.where] if inner.where else [])]
-            groups.sort(key=lambda group: group.start)
-            return Clause("subselect", start, self._end(), groups=tuple(groups))
+            return Clause("subselect", start, self._end(), groups=inner.groups)
         if self._is("VALUES"):
             return self._values()
         if not self._is(*_BLOCKS):
@@ -395,8 +383,6 @@ class _Reader:
         self.at = closing(self.tokens, self.at)
         return Clause("values", start, self._end())
 
-    # -- triples --------------------------------------------------------------------------
-
     def _statement(self) -> Clause:
         start = self._token().start
         patterns: list[TriplePattern] = []
@@ -437,10 +423,9 @@ class _Reader:
                     self._path()
                 self._take(")")
             else:
-                token = self._token()
+                token = self._step()
                 if token.kind not in ("iri", "name") and token.text != "a":
                     raise _unreadable(token, "expected a property")
-                self.at += 1
             if self._text() in ("?", "*", "+"):
                 self.at += 1
             if self._text() not in ("/", "|"):

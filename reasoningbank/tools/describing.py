@@ -10,7 +10,7 @@ from typing import NamedTuple
 from pyoxigraph import Literal, NamedNode
 
 from reasoningbank.errors import QueryError
-from reasoningbank.schema.profile import Ask, EndpointProfile, brief
+from reasoningbank.schema.sampling import Ask, EndpointProfile, brief
 from reasoningbank.sparql import TableResult, Term, compact, iri
 from reasoningbank.sparql.terms import XSD
 from reasoningbank.sparql.tokens import tokenize

@@ -18,7 +18,7 @@ from pyoxigraph import Literal, NamedNode
 
 from reasoningbank.errors import EndpointError, QueryError
 from reasoningbank.schema import local_name
-from reasoningbank.schema.profile import EndpointProfile, FirstAnswer, Way, brief, first_answer
+from reasoningbank.schema.sampling import EndpointProfile, FirstAnswer, Way, brief, first_answer
 from reasoningbank.sparql import Term, iri, string_literal, to_iri, values
 from reasoningbank.sparql.terms import full
 

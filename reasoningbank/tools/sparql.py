@@ -34,7 +34,7 @@ from reasoningbank.schema import (
     probe_run,
     sampling,
 )
-from reasoningbank.schema.profile import brief
+from reasoningbank.schema.sampling import brief
 from reasoningbank.sparql.terms import cut
 from reasoningbank.sparql.tree import outline
 from reasoningbank.tools import describing, labels

@@ -17,7 +17,13 @@ from pydantic import BaseModel, ConfigDict, Field
 from reasoningbank.agents.registry import AGENTS
 from reasoningbank.corpus import load_shacl_tasks
 from reasoningbank.errors import BudgetError, UsageError
-from reasoningbank.experiment.ask import AskResult, Solver, Turn, open_solver, sentence_of
+from reasoningbank.experiment.ask import (
+    AskResult,
+    EarlierQuestion,
+    Solver,
+    open_solver,
+    sentence_of,
+)
 from reasoningbank.experiment.feedback import Feedback, task_of_question, write_feedback
 from reasoningbank.experiment.plan import hidden_tasks
 from reasoningbank.experiment.steps import StepReader
@@ -50,7 +56,7 @@ class Asked(BaseModel):
     memory: str = Field(default="", max_length=500)
     question: str = Field(default="", max_length=2_000)
     sparql: str = Field(default="", max_length=100_000)
-    earlier: tuple[Turn, ...] = Field(default=(), max_length=MOST_EARLIER)
+    earlier: tuple[EarlierQuestion, ...] = Field(default=(), max_length=MOST_EARLIER)
 
 
 def agents_of(default: Asked) -> list[str]:

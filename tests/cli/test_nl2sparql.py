@@ -18,7 +18,7 @@ from reasoningbank.cli.nl2sparql import questions_of
 from reasoningbank.corpus import Pack, load_pack
 from reasoningbank.experiment import ask, runner
 from reasoningbank.memory import MemoryItem
-from reasoningbank.nl2sparql.graph import translator
+from reasoningbank.nl2sparql import translator
 
 from .conftest import Said, scripting
 

@@ -26,7 +26,7 @@ from reasoningbank.experiment.storage import RunStorage
 from reasoningbank.experiment.workers import Needs, WorkerSetup, lacking, packed, share_limits
 from reasoningbank.http import Gate, gate_for
 from reasoningbank.lm import ModelHandle
-from reasoningbank.lm.limits import model_gate
+from reasoningbank.lm.calls import model_gate
 from reasoningbank.sparql import EndpointConfig
 
 

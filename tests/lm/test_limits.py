@@ -10,7 +10,7 @@ import pytest
 
 from reasoningbank.http import Gate
 from reasoningbank.lm import ModelHandle, RateLimit
-from reasoningbank.lm.limits import model_gate
+from reasoningbank.lm.calls import model_gate
 
 from .scripted import chat, scripted
 

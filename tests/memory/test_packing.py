@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from reasoningbank.agents import FewShotExample
 from reasoningbank.memory import FoundItem, ItemSource, MemoryItem
-from reasoningbank.memory.packing import FAMILIES, item_text, pack, pack_examples
+from reasoningbank.memory.search import FAMILIES, item_text, pack, pack_examples
 
 SOURCES: tuple[ItemSource, ...] = ("success", "failure", "contrast", "seed", "gold")
 

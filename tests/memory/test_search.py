@@ -21,7 +21,7 @@ from reasoningbank.memory import (
     retrieve,
     retrieve_random,
 )
-from reasoningbank.memory.packing import item_text
+from reasoningbank.memory.search import item_text
 from reasoningbank.sparql.entity_linking import EntityLinker, EntityMention
 
 HERE = Scope(pack="trees", endpoint="https://trees.example/sparql/")
@@ -34,7 +34,7 @@ def words(text: str) -> int:
 
 @pytest.fixture(autouse=True)
 def counted_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("reasoningbank.memory.packing.count_tokens", words)
+    monkeypatch.setattr("reasoningbank.memory.search.count_tokens", words)
 
 
 def item(title: str, **parts: object) -> MemoryItem:

@@ -24,8 +24,8 @@ from reasoningbank.nl2sparql.confidence import (
     fit_calibration,
     load_calibration,
 )
-from reasoningbank.nl2sparql.graph.translator import NL2SPARQLAgent
-from reasoningbank.nl2sparql.hybrid import shown_examples
+from reasoningbank.nl2sparql.examples import shown_examples
+from reasoningbank.nl2sparql.translator import NL2SPARQLAgent
 from reasoningbank.sparql import EndpointConfig
 
 from .graph.replies import analysis, verified, written

@@ -25,10 +25,10 @@ from reasoningbank.retrieval import (
     VectorTable,
     WordIndex,
     best_first,
-    lexical,
+    index,
     open_embedder,
 )
-from reasoningbank.retrieval.lexical import MOST_TERMS, indexed, query_terms
+from reasoningbank.retrieval.index import MOST_TERMS, indexed, query_terms
 
 ENGLISH = {
     "disease": "Proteins that are associated with a disease",
@@ -330,7 +330,7 @@ def test_forgetting_postings_changes_nothing(monkeypatch: pytest.MonkeyPatch) ->
     texts = [f"common w{number % 7} w{number % 5}" for number in range(60)]
     queries = ["common w1", "w2 w3 common", "w6", "common w1"]
     roomy = [found(words_of(*texts), query) for query in queries]
-    monkeypatch.setattr(lexical, "MOST_POSTINGS", 30)
+    monkeypatch.setattr(index, "MOST_POSTINGS", 30)
     tight = words_of(*texts)
     assert [found(tight, query) for query in queries] == roomy
     assert sum(len(keys) for keys, _ in tight._postings.values()) <= 60

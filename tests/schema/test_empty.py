@@ -708,7 +708,7 @@ def test_requests_end_with_the_time_for_them(
 
         return wait
 
-    monkeypatch.setattr("reasoningbank.schema.empty.MOST_SECONDS", 0.5)
+    monkeypatch.setattr("reasoningbank.sparql.probing.MOST_SECONDS", 0.5)
     texts = " ".join(f'?p up:mnemonic "NOBODY{n}" .' for n in range(30))
     prepared = SPARQLClient(sample).prepare(f"SELECT * {{ {texts} }}")
     run = slow(probe_run(sample))

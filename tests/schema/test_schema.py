@@ -11,7 +11,7 @@ import pytest
 from reasoningbank.corpus import Pack
 from reasoningbank.errors import UsageError
 from reasoningbank.schema import Schema
-from reasoningbank.schema.profile import side_client
+from reasoningbank.schema.sampling import side_client
 from reasoningbank.sparql import EndpointConfig
 
 UP = "http://purl.uniprot.org/core/"

@@ -313,7 +313,7 @@ def test_a_file_that_is_no_cache_is_refused_and_kept(tmp_path: Path) -> None:
     file.write_text("my notes, not a database, and longer than a header " * 40)
     before = file.read_bytes()
     with pytest.raises(UsageError, match="cannot be opened"):
-        AnswerCache.shared(file)
+        AnswerCache(DiskCache.shared(file, required=True))
     assert file.read_bytes() == before
 
 

@@ -8,9 +8,9 @@ import pytest
 from work import calls
 
 from reasoningbank.errors import QueryError
+from reasoningbank.lm.reply import queries_in
 from reasoningbank.schema import Schema, explain_error, lint
 from reasoningbank.sparql import STANDARD_PREFIXES, prepare
-from reasoningbank.sparql.extraction import queries_in
 from reasoningbank.sparql.syntax import MOST_CHARS
 
 #: A query, with the place of a part, the part, and what separates its repetitions.

@@ -15,7 +15,7 @@ from work import calls
 
 from reasoningbank.corpus import load_shacl_tasks, split_tasks
 from reasoningbank.corpus.features import query_features
-from reasoningbank.sparql.extraction import queries_in
+from reasoningbank.lm.reply import queries_in
 from reasoningbank.sparql.shape import (
     Bag,
     Name,

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pytest
 
 from reasoningbank import spill
+from reasoningbank.cache import DiskCache
 from reasoningbank.errors import EndpointError, QueryError, SetupError
 from reasoningbank.sparql import EndpointConfig, SPARQLClient, TableResult
 from reasoningbank.sparql.formats import Broken, Unfaithful, first_bad_cell
@@ -51,7 +52,7 @@ def read(body: bytes, *, cut: bool = False, max_rows: int = 99) -> Any:
     except (Broken, Unfaithful) as error:
         return type(error), str(error)
     table = result.table
-    return table.column_names, table.to_pylist(), result.n_rows, result.truncated, result.n_chars
+    return table.column_names, table.to_pylist(), result.n_rows, result.truncated, result.chars
 
 
 @pytest.mark.parametrize("name", BODIES)
@@ -189,7 +190,7 @@ def test_a_full_disk_is_told_and_not_taken_for_a_dropped_connection(
 def test_what_is_on_disk_is_not_kept_in_the_cache_of_answers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    cache = AnswerCache.shared(tmp_path / "answers.sqlite")
+    cache = AnswerCache(DiskCache(tmp_path / "answers.sqlite"))
     body = b"?x\n" + b'"a row"\n' * 500
     small = parsed_tsv(body, max_rows=999)
     small_memory(monkeypatch, tmp_path)

@@ -68,7 +68,7 @@ def test_every_tool_passes_the_guard(
 ) -> None:
     made, config = guard
     # The look at an endpoint elsewhere, also for the schema that hints come from.
-    monkeypatch.setattr("reasoningbank.schema.profile.LOOK_HERE", look)
+    monkeypatch.setattr("reasoningbank.schema.sampling.LOOK_HERE", look)
     tools = SPARQLTools(config)
     assert tools.sparql_classes()["count"] > 0
     assert tools.sparql_properties()["count"] > 3

@@ -15,8 +15,8 @@ from sparql.faulty import Answer, FaultyServer
 
 from reasoningbank.errors import QueryError, QueryTimeoutError, ToolError
 from reasoningbank.schema import EndpointProfile
-from reasoningbank.schema import profile as module
-from reasoningbank.schema.profile import Way, first_answer
+from reasoningbank.schema import sampling as module
+from reasoningbank.schema.sampling import Way, first_answer
 from reasoningbank.sparql import EndpointConfig
 from reasoningbank.tools import SPARQLTools
 from reasoningbank.tools.describing import bounded_count

@@ -7,7 +7,7 @@ import itertools
 import pytest
 
 from reasoningbank.memory import ItemSource, MemoryItem, Provenance, Scope
-from reasoningbank.memory.contradictions import contradictions
+from reasoningbank.memory.consolidate import contradictions
 
 from .items import item, seen
 

@@ -8,7 +8,7 @@ import math
 import pytest
 
 from reasoningbank.memory import Counters
-from reasoningbank.memory.contradictions import harm, harm_midp
+from reasoningbank.memory.consolidate import harm, harm_midp
 
 
 def exact(hurt: int, helped: int) -> float:

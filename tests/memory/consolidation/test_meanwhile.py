@@ -10,8 +10,7 @@ from hashed_words import HashedWords
 
 from reasoningbank.errors import RecordError
 from reasoningbank.memory import Counters, MemoryBank
-from reasoningbank.memory.consolidate import consolidate
-from reasoningbank.memory.contradictions import contradictions
+from reasoningbank.memory.consolidate import consolidate, contradictions
 
 from ..coded import raises
 from .items import item, seen

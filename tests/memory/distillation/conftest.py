@@ -9,7 +9,7 @@ import pytest
 from reasoningbank.corpus import Pack, load_pack
 from reasoningbank.corpus.pack import endpoint_config
 from reasoningbank.memory.distill import Distiller
-from reasoningbank.memory.facts import Facts
+from reasoningbank.memory.grounding import Facts
 from reasoningbank.schema import Schema
 from reasoningbank.sparql import EndpointConfig, OxigraphServer
 

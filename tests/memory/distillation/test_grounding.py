@@ -10,8 +10,7 @@ from reasoningbank.errors import EndpointError
 from reasoningbank.memory import MemoryItem
 from reasoningbank.memory.distill import Distiller, reworded
 from reasoningbank.memory.experience import Draft
-from reasoningbank.memory.facts import Facts
-from reasoningbank.memory.grounding import Grounding, secret_in
+from reasoningbank.memory.grounding import Facts, Grounding, secret_in
 from reasoningbank.schema import Schema
 from reasoningbank.sparql import EndpointConfig, Result
 

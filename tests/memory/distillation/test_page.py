@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from reasoningbank import corpus
-from reasoningbank.memory.packing import item_text
+from reasoningbank.memory.search import item_text
 from reasoningbank.sparql import EndpointConfig
 
 PAGE = Path(__file__).parents[3] / "docs" / "distillation.md"

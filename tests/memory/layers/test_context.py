@@ -15,9 +15,8 @@ from reasoningbank.lm.tokens import count_tokens
 from reasoningbank.memory import MemoryItem
 from reasoningbank.memory.context import Budgets, ContextBuilder, procedures
 from reasoningbank.memory.layer import load_notes
-from reasoningbank.memory.packing import FoundItem, item_text
 from reasoningbank.memory.schema_card import SchemaCard
-from reasoningbank.memory.search import Retrieval
+from reasoningbank.memory.search import FoundItem, Retrieval, item_text
 from reasoningbank.schema import Schema
 from reasoningbank.sparql import EndpointConfig
 

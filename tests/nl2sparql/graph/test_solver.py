@@ -13,9 +13,9 @@ from reasoningbank.corpus import Pack, Task, load_pack, open_endpoint
 from reasoningbank.errors import UsageError
 from reasoningbank.judge.case import executed_queries
 from reasoningbank.nl2sparql import NL2SPARQL
-from reasoningbank.nl2sparql.graph.build import failed_queries
-from reasoningbank.nl2sparql.graph.state import GraphSettings, attempt_of, initial_state
-from reasoningbank.nl2sparql.graph.translator import GraphAgent, NL2SPARQLAgent
+from reasoningbank.nl2sparql.graph import failed_queries
+from reasoningbank.nl2sparql.nodes import GraphSettings, attempt_of, initial_state
+from reasoningbank.nl2sparql.translator import GraphAgent, NL2SPARQLAgent
 from reasoningbank.sparql import EndpointConfig
 
 from .replies import (
@@ -154,7 +154,7 @@ def test_an_empty_result_is_explored_and_what_was_found_is_told(
 def test_as_many_explored_names_are_told_as_there_is_room_for_and_each_whole(
     episode: Make, forest: Pack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("reasoningbank.nl2sparql.graph.build.MOST_NAMES", 18)
+    monkeypatch.setattr("reasoningbank.nl2sparql.graph.MOST_NAMES", 18)
     attempt = solve(
         episode(analysis("KIND"), written(EMPTY), written(QUERY), verified(), pack=forest)
     )

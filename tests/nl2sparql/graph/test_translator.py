@@ -23,12 +23,11 @@ from dspy.utils import DummyLM
 
 from reasoningbank.corpus import Pack
 from reasoningbank.errors import SetupError, UsageError
-from reasoningbank.nl2sparql import Pattern, PatternSet
-from reasoningbank.nl2sparql.graph import translator
-from reasoningbank.nl2sparql.graph import translator as module
-from reasoningbank.nl2sparql.graph.build import families_of, mermaid_picture, save_picture
-from reasoningbank.nl2sparql.graph.state import GraphSettings, NL2SPARQLState
-from reasoningbank.nl2sparql.graph.translator import (
+from reasoningbank.nl2sparql import Pattern, PatternSet, translator
+from reasoningbank.nl2sparql import translator as module
+from reasoningbank.nl2sparql.graph import families_of, mermaid_picture, save_picture
+from reasoningbank.nl2sparql.nodes import GraphSettings, NL2SPARQLState
+from reasoningbank.nl2sparql.translator import (
     NL2SPARQLAgent,
     Tiers,
     open_saver,
@@ -169,7 +168,7 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 from dspy.utils import DummyLM
-from reasoningbank.nl2sparql.graph.translator import NL2SPARQLAgent
+from reasoningbank.nl2sparql.translator import NL2SPARQLAgent
 from reasoningbank.corpus import load_pack
 from reasoningbank.sparql import EndpointConfig
 

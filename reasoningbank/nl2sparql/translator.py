@@ -21,15 +21,15 @@ from reasoningbank.errors import BudgetError, SetupError, UsageError, need_packa
 from reasoningbank.findings import Finding
 from reasoningbank.lm import CATALOGUE, UsageCounter, open_lm, parse_name
 from reasoningbank.lm.names import providers, sampling_settings, secrets_in_environment
-from reasoningbank.nl2sparql.graph.build import build_graph
-from reasoningbank.nl2sparql.graph.nodes import Nodes
-from reasoningbank.nl2sparql.graph.state import (
+from reasoningbank.nl2sparql.graph import build_graph
+from reasoningbank.nl2sparql.hints import as_pack
+from reasoningbank.nl2sparql.nodes import (
     GraphSettings,
     NL2SPARQLState,
+    Nodes,
     best_attempt,
     initial_state,
 )
-from reasoningbank.nl2sparql.hints import as_pack
 from reasoningbank.nl2sparql.words import asked_language
 from reasoningbank.sparql import EndpointConfig
 from reasoningbank.trajectory import Recorder, Trajectory, Usage
@@ -182,7 +182,7 @@ class GraphAgent:
                 state = reached
         except BudgetError as error:
             best, _ = best_attempt(state)
-            return conclude(episode, best["sparql"] if best else None, "exhausted", [error])
+            return conclude(episode, best["sparql"] or None, "exhausted", [error])
         sparql = state["final_sparql"] or None
         if state["is_valid"]:
             return conclude(episode, sparql, "submitted")

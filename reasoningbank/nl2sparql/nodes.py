@@ -1,13 +1,18 @@
-"""The nodes of the graph: each takes the state and returns its changes to it."""
+"""The nodes of the graph: each takes the state and returns its changes to it.
+
+The state is plain data that a checkpoint can hold. Keys, clients and packs are never part of it;
+of models, only the names are.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import chain, zip_longest
-from typing import Any, Literal
+from operator import add
+from typing import Annotated, Any, Literal, TypedDict, cast, get_args, get_origin, get_type_hints
 
 import dspy
 from pyoxigraph import NamedNode
@@ -24,16 +29,10 @@ from reasoningbank.nl2sparql.confidence import (
     load_calibration,
 )
 from reasoningbank.nl2sparql.detection import Detected, detector_of
-from reasoningbank.nl2sparql.graph.state import (
-    Complexity,
-    GraphSettings,
-    NL2SPARQLState,
-    best_attempt,
-    next_attempt,
-)
-from reasoningbank.nl2sparql.hints import PatternSet, load_constraints, load_patterns
-from reasoningbank.nl2sparql.hybrid import Retrieved, ShownExamples, shown_examples
+from reasoningbank.nl2sparql.examples import Retrieved, ShownExamples, shown_examples
+from reasoningbank.nl2sparql.hints import MOST_CHARS, load_constraints, load_patterns
 from reasoningbank.nl2sparql.validation import validate
+from reasoningbank.retrieval import DEFAULT_EMBEDDER, DEFAULT_INDEX
 from reasoningbank.schema import (
     Schema,
     Statement,
@@ -61,6 +60,175 @@ _NONE = ("", "none", "no", "n/a", "nothing")
 #: Parts of the state that other events hold, or that repeat others in full.
 _LONG = ("retrieved_examples", "relevant_constraints", "refinement_history", "execution_result")
 _TYPE = STANDARD_PREFIXES["rdf"] + "type"
+
+Complexity = Literal["simple", "moderate", "complex"]
+
+
+@dataclass(frozen=True)
+class GraphSettings:
+    """Settings of a graph; each of its own steps can be switched off."""
+
+    #: Whether a model says what the question needs; otherwise the pack's rules do
+    analyze: bool = True
+    plan: bool = True  #: Whether a question that is not simple is split into steps
+    #: Whether a model checks that the rows answer the question; validation always runs
+    verify: bool = True
+    explore: bool = True  #: Whether the schema is explored after an empty result
+    specialists: bool = True  #: Whether each pattern family has its own writer
+    #: Whether an unclear question is asked back; the graph waits for the answer
+    human: bool = False
+    max_attempts: int = 3  #: Most queries that are written
+    top_k: int = 5  #: Examples that are retrieved
+    shown: int = 3  #: Examples that the writer sees
+    #: How they are found: ``hybrid``, ``semantic``, ``bm25``, ``pattern``, ``random``
+    retrieval: str = "hybrid"
+    #: The embedding model, as named for `retrieval.open_embedder`
+    embedding: str = DEFAULT_EMBEDDER
+    index: str = DEFAULT_INDEX  #: What compares vectors, one of `retrieval.INDEXES`
+    most_chars: int = MOST_CHARS  #: Most characters of the rules
+    timeout_s: float = 30.0  #: Seconds a query may take
+    #: Whether the groups of hidden tasks are hidden too (leave-group-out)
+    whole_groups: bool = True
+
+    def __post_init__(self) -> None:
+        if self.max_attempts < 1 or min(self.top_k, self.shown) < 0 or self.timeout_s <= 0:
+            raise UsageError(
+                "max_attempts must be at least 1, top_k and shown at least 0, timeout_s above 0",
+                where="GraphSettings",
+            )
+
+
+class WriterOutput(TypedDict, total=False):
+    """What a writer returns; a returned `refinement_history` would be appended to itself."""
+
+    # Retrieval: the examples, best first; the ids that this attempt, and that any, was shown.
+    retrieved_examples: list[dict[str, Any]]
+    used_ids: list[str]
+    shown_ids: list[str]
+    relevant_constraints: str
+    # Generation: the family whose writer is used, empty for the general one; the query, empty if
+    # the reply contained none; whether it repeats an earlier one.
+    family: str
+    generated_sparql: str
+    generation_attempts: int
+    repeated: bool
+
+
+class NL2SPARQLState(WriterOutput, total=False):
+    """What is known about one question so far."""
+
+    # Input: provider and model are empty if the models were given, pack is empty in a trial; human
+    # says whether questions can be asked back, advice is the memory context.
+    question: str
+    language: str
+    provider: str
+    model: str | None
+    pack: str
+    human: bool
+    advice: str
+    # Analysis: the patterns with the most certain first, a question back if it is unclear, and the
+    # answer to that.
+    detected_patterns: list[str]
+    pattern_scores: dict[str, float]
+    complexity: Complexity
+    requires_service: bool
+    requires_translation: bool
+    dialects_needed: list[str]
+    unclear: str
+    clarification: str
+    # Plan: the steps, or only the question; the last step with retrieved examples.
+    sub_tasks: list[str]
+    current_task_index: int
+    # Execution: the form, empty if the query does not parse; `rows`, `truncated` and `seconds` of
+    # the result; rows or triples, 1 for an answered ASK; why it was not executed.
+    execution_form: str
+    execution_result: dict[str, Any] | None
+    result_count: int
+    execution_error: str | None
+    # Verification: `level`, `code` and `text` of each problem, and the texts alone.
+    problems: list[dict[str, str]]
+    is_valid: bool
+    validation_errors: list[str]
+    # Refinement: the failed attempts, which accumulate.
+    refinement_history: Annotated[list[dict[str, Any]], add]
+    # Exploration: names that the data contain, and why the explored query returned nothing.
+    explored: bool
+    discovered_properties: list[str]
+    discovered_classes: list[str]
+    findings: list[str]
+    # Output: the best query, the evidence for it, and the probability that it is right.
+    final_sparql: str
+    score: float
+    confidence: float
+    calibrated: bool
+    explanation: str
+
+
+#: What is reset before the next attempt.
+_ATTEMPT = (
+    "used_ids", "generated_sparql", "execution_form", "execution_result", "result_count",
+    "execution_error", "problems", "is_valid",
+)  # fmt: skip
+
+
+def _emptied(names: Iterable[str]) -> dict[str, Any]:
+    """Return fields with their empty values: None, an empty container or text, 0 or False."""
+    kinds = get_type_hints(NL2SPARQLState)
+
+    def empty(kind: Any) -> Any:
+        if kind == Complexity:
+            return "simple"
+        return None if type(None) in get_args(kind) else (get_origin(kind) or kind)()
+
+    return {name: empty(kinds[name]) for name in names}
+
+
+def initial_state(question: str, language: str = "", **given: Any) -> NL2SPARQLState:
+    """Return a state in which only the question, and the values given by name, are known."""
+    state = _emptied(get_type_hints(NL2SPARQLState))
+    return cast(NL2SPARQLState, state | {"question": question, "language": language} | given)
+
+
+def next_attempt(state: NL2SPARQLState, step: str) -> dict[str, Any]:
+    """Return the changes that record a failed attempt and make room for the next."""
+    return {"refinement_history": [attempt_of(state, step)], **_emptied(_ATTEMPT)}
+
+
+def attempt_of(state: NL2SPARQLState, step: str) -> dict[str, Any]:
+    """Return the attempt of a verified state, as the history keeps it under the step's name."""
+    return {
+        "sparql": state["generated_sparql"],
+        "error": "; ".join(state["validation_errors"]),
+        "errors": state["validation_errors"],
+        "problems": state["problems"],
+        "result_count": state["result_count"],
+        "form": state["execution_form"],
+        "executed": state["execution_result"] is not None,
+        "parses": all(one["level"] != "syntax" for one in state["problems"]),
+        "valid": state["is_valid"],
+        "family": state["family"],
+        "used_ids": state["used_ids"],
+        "similarity": max((one["score"] for one in state["retrieved_examples"]), default=0.0),
+        "step": step,
+    }
+
+
+def best_attempt(state: NL2SPARQLState) -> tuple[dict[str, Any], int]:
+    """Return the best attempt and its number, of equals the first; 0 if none has a query."""
+    attempts = [*state["refinement_history"], attempt_of(state, "output")]
+
+    def rank(one: dict[str, Any]) -> tuple[bool, bool, bool, bool, int]:
+        rows = one["executed"] and one["result_count"] > 0
+        return one["valid"], rows, one["executed"], one["parses"], -len(one["errors"])
+
+    best = max((one for one in attempts if one["sparql"]), key=rank, default=None)
+    if best is not None:
+        return best, attempts.index(best) + 1
+    nothing = _problem("syntax", "no-query", "no query was written")
+    return {"sparql": "", "valid": False, "problems": [nothing], "result_count": 0}, 0
+
+
+# -- nodes --------------------------------------------------------------------------------
 
 
 class AnalyzeQuestion(dspy.Signature):  # type: ignore[misc]
@@ -134,11 +302,6 @@ class Nodes:
         }
         return shown_examples(self.pack, self.episode.hidden, **chosen)
 
-    @property
-    def patterns(self) -> PatternSet:
-        """The pack's patterns."""
-        return load_patterns(self.pack)
-
     def ask_fast(self, signature: Any, **inputs: str) -> dict[str, Any]:
         """Count a turn, and ask the fast model; empty if its reply cannot be parsed."""
         self.episode.meter.turn()
@@ -156,7 +319,7 @@ class Nodes:
 
     def analyze(self, state: NL2SPARQLState) -> Update:
         """Find patterns, complexity, dialects, and whether a second endpoint is needed."""
-        patterns = self.patterns
+        patterns = load_patterns(self.pack)
         found = detector_of(self.pack).detect(state["question"])
         scores = {one.pattern: one.score for one in found}
         said: dict[str, Any] = {}
@@ -166,7 +329,7 @@ class Nodes:
         if said and not scores:
             scores = dict.fromkeys(patterns.known(said["patterns"])[:MOST_ADDED], MODEL_SCORE)
         names = list(scores)
-        levels: tuple[Complexity, ...] = ("simple", "simple", "moderate", "complex")
+        levels = ("simple", "simple", "moderate", "complex")
         rows = load_constraints(self.pack).properties
         signs = [sign for name in names for sign in patterns.named(name).signs]
         dialects = _texts(said.get("dialects", ()))
@@ -330,22 +493,18 @@ class Nodes:
     def output(self, state: NL2SPARQLState) -> Update:
         """Return the best query of all attempts, valid or not, with its confidence."""
         best, number = best_attempt(state)
-        trust = Confidence.of(0.0, None, _explanation(state, best))
-        if best is None:
-            nothing = _problem("syntax", "no-query", "no query was written")
-            best = {"sparql": "", "valid": False, "problems": [nothing], "result_count": 0}
-        else:
-            score = confidence_score(
-                valid=best["valid"], similarity=best["similarity"], attempts=number
-            )
-            trust = Confidence.of(score, self.calibration, trust.explanation)
+        score, table = 0.0, None
+        if number:
+            like = best["similarity"]
+            score = confidence_score(valid=best["valid"], similarity=like, attempts=number)
+            table = self.calibration
         return {
             "final_sparql": best["sparql"],
             "is_valid": best["valid"],
             "problems": best["problems"],
             "validation_errors": [one["text"] for one in best["problems"]],
             "result_count": best["result_count"],
-            **vars(trust),
+            **vars(Confidence.of(score, table, _explanation(state, best))),
             "calibrated": self.calibration is not None,
         }
 
@@ -356,9 +515,9 @@ def asked(state: NL2SPARQLState) -> str:
     return f"{state['question']} ({said})" if said else state["question"]
 
 
-def _explanation(state: NL2SPARQLState, best: Mapping[str, Any] | None) -> str:
+def _explanation(state: NL2SPARQLState, best: Mapping[str, Any]) -> str:
     needs = ", ".join(state["detected_patterns"]) or "no known pattern"
-    if best is None:
+    if not best["sparql"]:
         return f"It needs {needs}. No reply contained a query."
     writer = f"the writer for {best['family']}" if best["family"] else "the general writer"
     used = ", ".join(best["used_ids"])
@@ -402,12 +561,10 @@ def _explored(
 
     They come from the endpoint's schema, or from lookups of what the schema lacks.
     """
-    left = MOST_LOOKUPS
+    left = iter(range(MOST_LOOKUPS))
 
     def looked_up(pattern: str) -> list[str]:
-        nonlocal left
-        left -= 1
-        if left < 0:
+        if next(left, None) is None:
             return []
         # A default graph need not contain the named graphs.
         either = f"{{ {pattern} }} UNION {{ GRAPH ?g {{ {pattern} }} }}"

@@ -19,9 +19,8 @@ from reasoningbank.corpus import Pack
 from reasoningbank.errors import SetupError, UsageError, need_package
 from reasoningbank.lm import stuck_temperature
 from reasoningbank.nl2sparql.examples import PackExample
-from reasoningbank.nl2sparql.graph.nodes import Nodes, asked
-from reasoningbank.nl2sparql.graph.state import GraphSettings, NL2SPARQLState, WriterOutput
-from reasoningbank.nl2sparql.hints import PatternSet, as_pack, build_constraints
+from reasoningbank.nl2sparql.hints import PatternSet, as_pack, build_constraints, load_patterns
+from reasoningbank.nl2sparql.nodes import GraphSettings, NL2SPARQLState, Nodes, WriterOutput, asked
 from reasoningbank.nl2sparql.pipeline import same_query, write_query
 from reasoningbank.sparql import EndpointConfig
 
@@ -97,7 +96,7 @@ def _writers(nodes: Nodes) -> Any:
     """Return the compiled subgraph that routes to the writers."""
     from langgraph.graph import END, START, StateGraph
 
-    families = families_of(nodes.patterns) if nodes.settings.specialists else {}
+    families = families_of(load_patterns(nodes.pack)) if nodes.settings.specialists else {}
 
     def route(state: NL2SPARQLState) -> str:
         """Return the family of most of the question's needs."""
@@ -138,7 +137,7 @@ def _focus(nodes: Nodes, family: str, names: tuple[str, ...]) -> Any:
 
 
 def _write(nodes: Nodes, family: str, names: tuple[str, ...]) -> Any:
-    titles = [nodes.patterns.named(name).title or name for name in names]
+    titles = [load_patterns(nodes.pack).named(name).title or name for name in names]
     kind = f"You write queries of one kind: {'; '.join(titles)}." if titles else ""
 
     def write(state: NL2SPARQLState) -> dict[str, Any]:
