@@ -10,7 +10,7 @@ from typing import Any
 import dspy
 
 from benchmarks.trials import MODEL, Ran
-from reasoningbank.agents.sandbox.deno import deno_command
+from reasoningbank.agents.sandbox.interpreter import deno_command
 from reasoningbank.corpus import Task
 from reasoningbank.sparql import EndpointConfig
 from reasoningbank.tools import EndpointTools, SPARQLTools

@@ -42,7 +42,8 @@ def write_bytes_atomically(
 ) -> None:
     """Write a file whole or not at all, so that a reader sees the old file or the new one."""
     # `tempfile` would create a file that colleagues on a shared disk cannot read.
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}.tmp")
+    # The name of the file may have the greatest length already.
+    temporary = path.with_name(f".{path.name[:50]}.{os.getpid()}.{threading.get_ident()}.tmp")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         try:

@@ -13,54 +13,28 @@ from typing import Any
 import dspy
 from pydantic import BaseModel, ConfigDict
 
+from reasoningbank import algebra, errors
 from reasoningbank.agents.calling import ask_once, asking, prefix_names
 from reasoningbank.agents.direct import written_query
-from reasoningbank.agents.protocol import Attempt, Episode, conclude, read_json
-from reasoningbank.algebra import (
-    Program,
-    QueryRequest,
-    mistakes,
-    read_program,
-    run_program,
-)
+from reasoningbank.agents.protocol import PROMPTS, Attempt, Episode, conclude, read_json
 from reasoningbank.algebra import operations as all_operations
 from reasoningbank.algebra.builtin.endpoints import ASKING
 from reasoningbank.algebra.evaluation import naming_columns
-from reasoningbank.algebra.jsonld import PREFIXES
+from reasoningbank.algebra.operation import agent_prompt, program_schema
 from reasoningbank.algebra.queries import as_query, is_empty
-from reasoningbank.algebra.reference import agent_prompt, program_schema
 from reasoningbank.algebra.runtime import Compose
 from reasoningbank.algebra.source import parse_program, with_prefixes
 from reasoningbank.algebra.stage import Stage, open_stage
-from reasoningbank.algebra.terms import ProgramError
+from reasoningbank.algebra.terms import PREFIXES, ProgramError
 from reasoningbank.algebra.values import kept
 from reasoningbank.corpus import Pack, Task
 from reasoningbank.corpus.shacl import complete_prefixes
-from reasoningbank.errors import (
-    BudgetError,
-    ModelError,
-    QueryError,
-    ReasoningBankError,
-    UsageError,
-)
 from reasoningbank.findings import Finding
 from reasoningbank.lm import PlainAdapter, stuck_temperature
 from reasoningbank.lm.reply import json_in
 from reasoningbank.sparql import EndpointConfig
 
-ENDPOINT = """\
-The SPARQL endpoint is {url} ({name}). Write no PREFIX lines and no @context: these prefixes are \
-declared for you: {prefixes}."""
-DOCUMENTS = "Documents that may be written are below {base}."
-AGAIN = """\
-{instruction}
-
-Another program was tried, and was wrong: {problems}
-Write one that does it differently, as JSON alone."""
-REPAIR = """\
-That program is wrong:
-{problems}
-Write the whole program again, corrected, as JSON alone."""
+_TEXTS = PROMPTS["algebra"]
 #: Problems in one prompt; a small model fixes no more at once.
 MOST_PROBLEMS = 3
 #: Characters of a planned write's body in the record.
@@ -78,20 +52,11 @@ class ShownProgram(BaseModel):
     program: Any
 
 
-def load_shown_programs(path: Path) -> tuple[ShownProgram, ...]:
-    """Read few-shot programs from a JSON file; a missing file holds none."""
-    return read_json(path, tuple[ShownProgram, ...]) or ()
-
-
-def lead_programs() -> tuple[ShownProgram, ...]:
-    """Return the first example of Web Algebra's specification."""
-    return load_shown_programs(Path(__file__).with_name("lead_programs.json"))
-
-
 def shown_programs(pack: Pack | None) -> tuple[ShownProgram, ...]:
-    """Return the few-shot programs of a pack, or else the specification's own."""
-    own = load_shown_programs(pack.root / _FILE) if pack is not None else ()
-    return own or lead_programs()
+    """Return the few-shot programs of a pack, or else the first example of the specification."""
+    files = [Path(__file__).with_name("lead_programs.json")]
+    files = files if pack is None else [pack.root / _FILE, *files]
+    return next(filter(None, (read_json(one, tuple[ShownProgram, ...]) for one in files)))
 
 
 @dataclass(frozen=True)
@@ -137,13 +102,15 @@ class Writing:
         lines = list(dict.fromkeys(map(str, problems)))[:MOST_PROBLEMS]
         if said in self._written:
             self._turns = list(self._shown)
-            again = AGAIN.format(instruction=self._instruction, problems="; ".join(lines))
+            again = _TEXTS["again"].format(instruction=self._instruction, problems="; ".join(lines))
             warmer = stuck_temperature(self._episode.lm)
             return self._asked(again, {} if warmer is None else {"temperature": warmer})
         self._written.add(said)
         if draft.text:
             self._turns.append(_turn(self._said, draft.text))
-        return self._asked(REPAIR.format(problems="\n".join(f"- {line}" for line in lines)))
+        return self._asked(
+            _TEXTS["repair"].format(problems="\n".join(f"- {line}" for line in lines))
+        )
 
     def _asked(self, text: str, config: Mapping[str, float] = MappingProxyType({})) -> ProgramDraft:
         self._said = text
@@ -162,7 +129,7 @@ class Writing:
             data = with_prefixes(parse_program(source), self._episode.endpoint.prefixes)
         except ProgramError as error:
             return ProgramDraft(reply, None, (error.finding,))
-        wrong = mistakes(data, prefixes=self._episode.endpoint.prefixes)
+        wrong = algebra.mistakes(data, prefixes=self._episode.endpoint.prefixes)
         return ProgramDraft(source, data, tuple(one.finding for one in wrong))
 
 
@@ -176,10 +143,10 @@ def _signature(episode: Episode, names: tuple[str, ...]) -> type[dspy.Signature]
     parts = [
         agent_prompt(names),
         episode.context,
-        ENDPOINT.format(url=endpoint.url, name=name, prefixes=prefixes),
+        _TEXTS["endpoint"].format(url=endpoint.url, name=name, prefixes=prefixes),
     ]
     if pack is not None and pack.documents is not None:
-        parts.append(DOCUMENTS.format(base=pack.documents.base))
+        parts.append(_TEXTS["documents"].format(base=pack.documents.base))
     fields: dict[str, Any] = {
         "instruction": (str, dspy.InputField()),
         "program": (str, dspy.OutputField(desc="the program as JSON alone")),
@@ -212,14 +179,14 @@ class AlgebraAgent:
         self, constrained: bool = True, max_repairs: int = 2, operations: str = ""
     ) -> None:
         if max_repairs < 0:
-            raise UsageError("max_repairs must be at least 0", where="agent algebra")
+            raise errors.UsageError("max_repairs must be at least 0", where="agent algebra")
         self._constrained = constrained
         self._max_repairs = max_repairs
         self._names = tuple(filter(None, (name.strip() for name in operations.split(","))))
         for name in self._names:
             if name not in all_operations():
                 what, hint = f"there is no operation {name!r}", "see `reasoningbank algebra ops`"
-                raise UsageError(what, where="agent algebra", hint=hint)
+                raise errors.UsageError(what, where="agent algebra", hint=hint)
 
     def solve(self, task: Task, episode: Episode) -> Attempt:
         """Answer with the first program that runs and returns something, or the last that ran."""
@@ -248,7 +215,7 @@ class AlgebraAgent:
                         return conclude(episode, best, "submitted")
                     if left:
                         draft = writing.repaired(draft, problems)
-        except BudgetError as error:
+        except errors.BudgetError as error:
             return conclude(episode, best, "exhausted", [error])
         return conclude(episode, best, "fallback", problems)
 
@@ -257,13 +224,13 @@ def composer(episode: Episode) -> Compose:
     """Return a function that turns the question of a SPARQLString into a query."""
 
     @functools.cache
-    def compose(request: QueryRequest) -> str:
+    def compose(request: algebra.QueryRequest) -> str:
         episode.meter.check()
         question = naming_columns(request)
         query = written_query(episode, question, request.form, request.rejected)
         if query is None:
             hint = "write it yourself"
-            raise QueryError("the model wrote no query", where=request.question, hint=hint)
+            raise errors.QueryError("the model wrote no query", where=request.question, hint=hint)
         return complete_prefixes(query, episode.endpoint.prefixes).text
 
     return compose
@@ -271,16 +238,16 @@ def composer(episode: Episode) -> Compose:
 
 def _run(episode: Episode, stage: Stage, data: Any) -> tuple[str | None, tuple[Finding, ...]]:
     """Plan a program and run it; return its answer, and what went wrong."""
-    program = read_program(data, prefixes=stage.endpoint.prefixes)
+    program = algebra.read_program(data, prefixes=stage.endpoint.prefixes)
     composed = composer(episode)
-    ended: list[BudgetError | ModelError] = []
+    ended: list[errors.BudgetError | errors.ModelError] = []
 
-    def compose(request: QueryRequest) -> str:
+    def compose(request: algebra.QueryRequest) -> str:
         """Compose a query, and keep the error that ends the attempt."""
         if not ended:
             try:
                 return composed(request)
-            except (BudgetError, ModelError) as error:
+            except (errors.BudgetError, errors.ModelError) as error:
                 ended.append(error)
         raise ended[0]
 
@@ -294,7 +261,7 @@ def _run(episode: Episode, stage: Stage, data: Any) -> tuple[str | None, tuple[F
     with stage.scene(compose=compose, record=record) as scene:
         try:
             # Reading a result is what runs a ForEach.
-            result = kept(run_program(program, scene.runtime))
+            result = kept(algebra.run_program(program, scene.runtime))
             if not program.writes:
                 several = not program.block.single
                 answer = _only_query(data, stage.endpoint) or as_query(result, several=several)
@@ -302,7 +269,7 @@ def _run(episode: Episode, stage: Stage, data: Any) -> tuple[str | None, tuple[F
                     what = "the program ran, and its result is empty"
                     hint = "check the names, and the directions of the properties"
                     problem = Finding("empty", what, hint=hint)
-        except ReasoningBankError as error:
+        except errors.ReasoningBankError as error:
             if ended:
                 raise ended[0] from None
             problem = error.finding
@@ -316,13 +283,13 @@ def _run(episode: Episode, stage: Stage, data: Any) -> tuple[str | None, tuple[F
     return answer or None, problems
 
 
-def _plan(episode: Episode, stage: Stage, program: Program, compose: Compose) -> None:
+def _plan(episode: Episode, stage: Stage, program: algebra.Program, compose: Compose) -> None:
     """Record what a program would write; a dry run may lack results of its own writes."""
     with stage.scene(compose=compose, dry_run=True) as scene:
         error = ""
         try:
-            kept(run_program(program, scene.runtime))
-        except ReasoningBankError as failure:
+            kept(algebra.run_program(program, scene.runtime))
+        except errors.ReasoningBankError as failure:
             error = str(failure)
         writes = [asdict(one) | {"body": one.body[:_BODY]} for one in scene.runtime.planned]
     _record(episode, "plan", writes=writes, error=error)

@@ -19,11 +19,7 @@ import dspy
 from dspy.utils.callback import BaseCallback
 from dspy.utils.exceptions import AdapterParseError
 
-from reasoningbank.agents.protocol import (
-    Episode,
-    failure_of,
-    used_up,
-)
+from reasoningbank.agents import protocol
 from reasoningbank.errors import BudgetError, EndpointError, ModelError, QueryError, ToolError
 from reasoningbank.lm import lm_failure
 from reasoningbank.lm.calls import is_timeout
@@ -33,7 +29,7 @@ from reasoningbank.trajectory import Recorder
 
 
 @contextlib.contextmanager
-def asking(episode: Episode, *callbacks: Any) -> Iterator[None]:
+def asking(episode: protocol.Episode, *callbacks: Any) -> Iterator[None]:
     """Run DSPy modules with the episode's model; nothing outside the block is configured."""
     active = [*episode.callbacks, *callbacks]
     with dspy.context(lm=episode.lm, adapter=_adapter(), callbacks=active):
@@ -45,7 +41,7 @@ def asking(episode: Episode, *callbacks: Any) -> Iterator[None]:
             out_of_time = limit is not None and episode.meter.usage().seconds >= limit
             if limit is not None and out_of_time and is_timeout(error):
                 # The model hangs: the time limit ends the trial, and what was done is judged.
-                raise used_up("seconds", limit) from error
+                raise protocol.used_up("seconds", limit) from error
             raise
 
 
@@ -126,7 +122,7 @@ class ToolRecorder(BaseCallback):  # type: ignore[misc]
             if isinstance(result, Ref):
                 data["ref"] = asdict(result)
         else:
-            finding = failure_of(error)
+            finding = protocol.failure_of(error)
             data = {"error": f"{type(error).__name__}: {error}", "code": finding.code}
             if finding.fields:
                 data["fields"] = dict(finding.fields)
@@ -154,7 +150,7 @@ class ToolRecorder(BaseCallback):  # type: ignore[misc]
 class RecordedClient(SPARQLClient):
     """A client whose queries are metered and recorded as calls of `sparql_query`."""
 
-    def __init__(self, episode: Episode, endpoint: EndpointConfig | None = None) -> None:
+    def __init__(self, episode: protocol.Episode, endpoint: EndpointConfig | None = None) -> None:
         super().__init__(endpoint or episode.endpoint)
         self._calls = ToolRecorder(episode.recorder)
         self._count = episode.meter.metered({_QUERY_TOOL: lambda: None})[_QUERY_TOOL]

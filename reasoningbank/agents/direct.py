@@ -8,30 +8,14 @@ from typing import Any
 import dspy
 
 from reasoningbank.agents.calling import ask_once, asking, prefix_names
-from reasoningbank.agents.protocol import Attempt, Episode, conclude
+from reasoningbank.agents.protocol import PROMPTS, Attempt, Episode, conclude
 from reasoningbank.corpus import Task
 from reasoningbank.errors import BudgetError
 from reasoningbank.findings import Finding
 from reasoningbank.lm import PlainAdapter
 from reasoningbank.lm.reply import query_in, repaired
 
-#: Prefixes are named, not written out: a small model copies their lines, or invents them, until
-#: its tokens run out. The client declares those that a query leaves undeclared.
-INSTRUCTIONS = """\
-Write one SPARQL query that answers the question over the endpoint {name}.
-Write no PREFIX lines: these prefixes are declared for you: {prefixes}.
-{form}
-Reply with the query alone."""
-_COLUMNS = "Ask for exactly the columns the question names, no others."
-#: What is said of the query by its form; nothing is known of it by default.
-FORMS = {
-    "": f"Begin with SELECT; ASK for yes or no. {_COLUMNS}",
-    "SELECT": f"Begin with SELECT. {_COLUMNS}",
-    "ASK": "Begin with ASK: the query answers yes or no.",
-    "DESCRIBE": "Begin with DESCRIBE, then the variables or IRIs that it describes, then WHERE.",
-    "CONSTRUCT": "Begin with CONSTRUCT, then the triples that it makes in braces, then WHERE.",
-}
-AGAIN = "That query is wrong: {problem}. Write it again, corrected."
+_TEXTS = PROMPTS["direct"]
 
 
 class OracleAgent:
@@ -84,9 +68,11 @@ def written_query(
     for query, problem in rejected:
         shown = dspy.Example(question=question, sparql=query)
         demos.append(shown.with_inputs("question"))
-        question = AGAIN.format(problem=problem)
-    head = INSTRUCTIONS.format(
-        name=endpoint.name or endpoint.url, prefixes=prefix_names(endpoint), form=FORMS[form]
+        question = _TEXTS["again"].format(problem=problem)
+    head = _TEXTS["instructions"].format(
+        name=endpoint.name or endpoint.url,
+        prefixes=prefix_names(endpoint),
+        form=_TEXTS[f"form_{form.lower()}".rstrip("_")],
     )
     fields: dict[str, Any] = {
         "question": (str, dspy.InputField()),

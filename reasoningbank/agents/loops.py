@@ -20,6 +20,7 @@ from dspy.utils.exceptions import AdapterParseError, ContextWindowExceededError
 
 from reasoningbank.agents.calling import ToolRecorder, asking, prefix_names
 from reasoningbank.agents.protocol import (
+    PROMPTS,
     Attempt,
     AttemptStatus,
     Demonstration,
@@ -35,56 +36,11 @@ from reasoningbank.lm.reply import query_in, unparsed
 from reasoningbank.tools.adapting import observed
 from reasoningbank.trajectory import Recorder
 
-#: Instructions of the extract step.
-TASK = "Write the SPARQL query that answers the question over the endpoint {name}."
+_RLM, _REACT = PROMPTS["rlm"], PROMPTS["react"]
 #: Turns that repeat an earlier one before a loop is ended.
 MOST_REPEATS = 2
 
-RLM_INSTRUCTIONS = """\
-Write the SPARQL query that answers the question over the endpoint {name}.
-Each turn you write Python; it runs, and you see what it prints. Variables persist.
-1. Look at the vocabulary: print(sparql_sample("a class")), print(sparql_describe("a resource")) or
-   print(sparql_find("a name")).
-2. Run your query with sparql_query and print its rows with sparql_peek.
-3. When the rows answer the question, SUBMIT the text of the query that you ran.
-Ask for exactly the columns the question names. Never repeat code that you already ran.
-These prefixes are declared for you: {prefixes}.
 
-The question is in the variable `question`. `SUBMIT(sparql)` ends the task.
-Tools:"""
-
-SUB_CALLS = "- `llm_query(prompt)`: ask a language model; at most {calls} times."
-
-REPEATED_CODE = (
-    "[Repeated] You already ran this code; its output is above and it was not run again. "
-    "Do something else now: another tool, another query, or SUBMIT."
-)
-NO_CODE = "[Error] The reply contains no code. Answer with the two fields reasoning and code."
-CUT = "\n[Cut] The reply reached the length limit before its code ended: write less."
-
-#: As far as the loops allow, the same words as those of `rlm`.
-REACT_INSTRUCTIONS = """\
-Write the SPARQL query that answers the question over the endpoint {name}.
-Each turn you call one tool, and you see what it returns.
-1. Look at the vocabulary: sparql_sample {{"class_uri": "a class"}}, sparql_describe
-   {{"uri": "a resource"}} or sparql_find {{"pattern": "a name"}}.
-2. Run your query with sparql_query and look at its rows with sparql_peek.
-3. When the rows answer the question, call finish: the query that you ran is your answer.
-Ask for exactly the columns the question names. Never repeat a call that you already made.
-These prefixes are declared for you: {prefixes}.
-
-Tools, called by name with next_tool_args as a JSON object:"""
-
-FINISH = "- `finish()`: Ends the task."
-
-REPEATED_CALL = (
-    "[Repeated] You already made this call; its observation is above and it was not made again. "
-    "Do something else now: another tool, another query, or finish."
-)
-NO_TOOL = (
-    "[Error] The reply names no tool. Answer with the three fields next_thought, "
-    "next_tool_name and next_tool_args (JSON)."
-)
 _FINISH = "finish"
 #: Called for a reply that names no tool; the model never sees it among the tools.
 _UNREADABLE = "unreadable"
@@ -117,7 +73,7 @@ def _signature(episode: Episode) -> Any:
         fields["memory"] = (str, dspy.InputField(desc="advice from earlier tasks"))
     fields["question"] = (str, dspy.InputField())
     fields["sparql"] = (str, dspy.OutputField(desc="the query that answers the question"))
-    return dspy.Signature(fields, TASK.format(name=episode.endpoint.source))
+    return dspy.Signature(fields, _RLM["task"].format(name=episode.endpoint.source))
 
 
 def _instruct(predict: Any, instructions: str, more: str, episode: Episode) -> None:
@@ -243,8 +199,8 @@ class RecordedRLM(dspy.RLM):  # type: ignore[misc]
         self.submitted = True
         self._meter, self._recorder, self._calls = episode.meter, episode.recorder, calls
         self._action: Any = None
-        sub_calls = SUB_CALLS.format(calls=max_sub_calls) if max_sub_calls else ""
-        _instruct(action, RLM_INSTRUCTIONS, sub_calls, episode)
+        sub_calls = _RLM["sub_calls"].format(calls=max_sub_calls) if max_sub_calls else ""
+        _instruct(action, _RLM["instructions"], sub_calls, episode)
         action.demos = [
             example
             for demonstration in episode.demonstrations
@@ -260,7 +216,7 @@ class RecordedRLM(dspy.RLM):  # type: ignore[misc]
             result = super()._execute_iteration(repl, variables, history, *args, **kwargs)
         except AdapterParseError as failure:
             said = self.repeats.unreadable(failure, self._recorder)
-            result = history.append(code=said, output=NO_CODE + self._cut())
+            result = history.append(code=said, output=_RLM["unreadable"] + self._cut())
         if isinstance(result, REPLHistory) and self.repeats.too_many:
             return self._extract_fallback(variables, result, list(self.signature.output_fields))
         return result
@@ -294,8 +250,8 @@ class RecordedRLM(dspy.RLM):  # type: ignore[misc]
     def _execute_code(self, repl: Any, code: str, input_args: dict[str, Any]) -> Any:
         index = self._recorder.add("code", {"code": code})
         if self.repeats.again(code):
-            self._recorder.extend(index, {"output": REPEATED_CODE, "repeated": True})
-            return REPEATED_CODE
+            self._recorder.extend(index, {"output": _RLM["repeated"], "repeated": True})
+            return _RLM["repeated"]
         self._calls.parent = index
         began, failures = time.monotonic(), self._calls.infrastructure_failures
         try:
@@ -313,7 +269,7 @@ class RecordedRLM(dspy.RLM):  # type: ignore[misc]
 
     def _cut(self) -> str:
         calls = self._recorder.trajectory().of("lm_call")
-        return CUT if calls and calls[-1].data.get("finish_reason") == "length" else ""
+        return _RLM["cut"] if calls and calls[-1].data.get("finish_reason") == "length" else ""
 
     def _extract_fallback(self, *args: Any, **kwargs: Any) -> Any:
         self._meter.check()
@@ -364,12 +320,12 @@ class RecordedReAct(dspy.ReAct):  # type: ignore[misc]
         tools = _tools(episode)
         super().__init__(_signature(episode), tools, episode.budget.iterations)
         self.tools: dict[str, Callable[..., Any]] = {t.name: self._observed(t) for t in tools}
-        self.tools |= {_FINISH: self._finish, _UNREADABLE: lambda: NO_TOOL}
+        self.tools |= {_FINISH: self._finish, _UNREADABLE: lambda: _REACT["unreadable"]}
         self.repeats = Repeats(self.react)
         self.submitted = False
         self._episode = episode
         self._most_chars = max_output_chars
-        _instruct(self.react, REACT_INSTRUCTIONS, FINISH, episode)
+        _instruct(self.react, _REACT["instructions"], _REACT["finish"], episode)
         self.react.demos = [
             example
             for demonstration in episode.demonstrations
@@ -404,7 +360,7 @@ class RecordedReAct(dspy.ReAct):  # type: ignore[misc]
         def call(**arguments: Any) -> str:
             done = f"{tool.name} {json.dumps(arguments, sort_keys=True, default=str)}"
             if self.repeats.again(done):
-                return REPEATED_CALL
+                return _REACT["repeated"]
             text, infrastructure = observed(tool, arguments, self._most_chars)
             if infrastructure:
                 self.repeats.forget(done)

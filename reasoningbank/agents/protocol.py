@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import threading
 import time
+import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -25,6 +26,11 @@ from reasoningbank.trajectory import Recorder, Trajectory, Usage
 
 if TYPE_CHECKING:
     import dspy
+
+#: The fixed texts that agents read, by agent.
+PROMPTS: Mapping[str, Mapping[str, str]] = tomllib.loads(
+    Path(__file__).with_name("prompts.toml").read_text("utf-8")
+)
 
 
 class Budget(BaseModel):

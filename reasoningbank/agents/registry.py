@@ -40,7 +40,7 @@ def make_agent(name: str, **options: Any) -> Agent:
         reasoningbank.errors.UsageError: unknown agent 'orcale'; choose oracle, ...
     """
     if is_import_path(name):
-        from reasoningbank.agents.module import own_agent
+        from reasoningbank.agents.program import own_agent
 
         return own_agent(name, options)
     if name not in AGENTS:

@@ -7,20 +7,30 @@ runtime, which makes every request. Each operation is one small class (`Operatio
 from rdflib import Graph
 
 import reasoningbank.algebra.builtin  # noqa: F401 - registers the operations
-from reasoningbank.algebra.evaluation import Evaluation, Limits, QueryRequest, RuntimeOf, Sent
-from reasoningbank.algebra.jsonld import (
+from reasoningbank.algebra.evaluation import Evaluation, Limits, QueryRequest, Sent
+from reasoningbank.algebra.operation import (
+    Example,
+    Operation,
+    agent_prompt,
+    operation,
+    operations,
+    program_schema,
+    reference,
+    register,
+    signature,
+)
+from reasoningbank.algebra.program import Program, mistakes, read_program, run_program
+from reasoningbank.algebra.queries import as_query, is_empty
+from reasoningbank.algebra.runtime import Planned, Runtime, RuntimeOf
+from reasoningbank.algebra.source import parse_program, with_prefixes
+from reasoningbank.algebra.terms import (
     PREFIXES,
+    ProgramError,
+    Term,
     graph_from_jsonld,
     graph_from_quads,
     graph_to_jsonld,
 )
-from reasoningbank.algebra.operation import Example, Operation, operation, operations, register
-from reasoningbank.algebra.program import Program, mistakes, read_program, run_program
-from reasoningbank.algebra.queries import as_query, is_empty
-from reasoningbank.algebra.reference import agent_prompt, program_schema, reference, signature
-from reasoningbank.algebra.runtime import Planned, Runtime
-from reasoningbank.algebra.source import parse_program, with_prefixes
-from reasoningbank.algebra.terms import ProgramError, Term
 from reasoningbank.algebra.values import (
     Row,
     Stream,

@@ -8,13 +8,14 @@ from collections import ChainMap, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from rdflib import Graph
-
-from reasoningbank.algebra.values import Table, Value, kept
+from reasoningbank.algebra.values import Value, kept
 from reasoningbank.corpus.shacl import complete_prefixes
 from reasoningbank.errors import BudgetError, UsageError
+
+if TYPE_CHECKING:
+    from reasoningbank.algebra.runtime import Runtime
 
 #: Nesting of operations; deeper programs are rejected, since they would overflow the stack.
 MOST_DEPTH = 64
@@ -77,26 +78,6 @@ def naming_columns(request: QueryRequest) -> str:
     return request.question + (f" (Name the columns {wanted}.)" if wanted else "")
 
 
-class RuntimeOf(Protocol):
-    """What a run needs of a runtime: everything outside of the process goes through it.
-
-    The graphs that it returns hold blank nodes of their own (see `graph_from_quads`). `Runtime`
-    says what the methods do.
-    """
-
-    @property
-    def limits(self) -> Limits: ...
-    def get(self, url: str) -> Graph: ...
-    def send(
-        self, method: Method, url: str, body: Graph | str, *, only_new: bool = False
-    ) -> Sent: ...
-    def select(self, endpoint: str, query: str) -> Table: ...
-    def graph(self, endpoint: str, query: str) -> Graph: ...
-    def ask(self, endpoint: str, query: str) -> bool: ...
-    def compose(self, request: QueryRequest) -> str: ...
-    def uuid(self, place: str) -> str: ...
-
-
 @dataclass(frozen=True)
 class VariableScope:
     """The variables of one block, inside those around it, with the current item of a ForEach."""
@@ -105,14 +86,6 @@ class VariableScope:
     item: Value = None
     columns: tuple[str, ...] | None = None
     rows: tuple[int, ...] = ()
-
-    def inside(self) -> VariableScope:
-        """Open a scope in this one with the same item."""
-        return replace(self, variables=self.variables.new_child())
-
-    def of_item(self, item: Value, columns: tuple[str, ...] | None, at: int) -> VariableScope:
-        """Open a scope for the item of a sequence, given its position."""
-        return VariableScope(self.variables.new_child(), item, columns, (*self.rows, at))
 
 
 @dataclass(frozen=True)
@@ -159,7 +132,7 @@ class RunBudget:
 class Evaluation:
     """The context in which an operation runs."""
 
-    runtime: RuntimeOf
+    runtime: Runtime
     path: str
     scope: VariableScope
     budget: RunBudget

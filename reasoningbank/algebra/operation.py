@@ -1,7 +1,8 @@
 """An operation is a small class whose fields are its arguments; all are registered by name.
 
 The class is a pydantic model; an instance holds evaluated arguments of the right kinds. The
-validation of programs, the JSON Schema, the reference and the agent's prompt are derived from it.
+validation of programs, the JSON Schema (for editors and constrained decoding), the reference and
+the agent's prompt are derived from it.
 `define` makes the class of a function:
 
 ```python
@@ -15,10 +16,13 @@ from __future__ import annotations
 
 import difflib
 import inspect
+import json
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
+from itertools import groupby
+from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Any, ClassVar, NamedTuple, TypeVar, get_args
 from typing import Literal as OneOf
@@ -31,7 +35,7 @@ from rdflib import Graph, Literal, URIRef
 from reasoningbank.algebra import values as convert
 from reasoningbank.algebra.evaluation import Block as BlockOf
 from reasoningbank.algebra.evaluation import Evaluation
-from reasoningbank.algebra.terms import ProgramError, Term, at_path, one_of
+from reasoningbank.algebra.terms import ProgramError, Term, json_path, locating, one_of
 from reasoningbank.algebra.values import Row, Stream, Table, Value, kept
 
 #: What an operation yields. `any` is known at run time only.
@@ -93,6 +97,7 @@ def _list(name: str, expected: str, takes: frozenset[Yield], of: Kind, flat: boo
 
 
 _TEXT = Kind("str", "a string", _TERMS, convert.as_text, ("string", "term"))
+PLAIN = Kind("str", "a string", _TERMS, convert.as_plain, ("string",))
 _GRAPH = Kind("Graph", "a graph (JSON-LD)", _GRAPHS, convert.as_graph, ("graph",), "graph")
 _NAME = Kind("str", "a name", _NONE, convert.as_name, ("string",), "constant")
 #: A string, not a URI: what SPARQL's functions on strings take.
@@ -103,7 +108,7 @@ String = Annotated[
 #: A string; of a term, its text with its language.
 Text = Annotated[Literal, _TEXT]
 #: A plain string.
-PlainText = Annotated[str, Kind("str", "a string", _TERMS, convert.as_plain, ("string",))]
+PlainText = Annotated[str, PLAIN]
 #: A query or an update.
 Query = Annotated[str, Kind("Query", "a SPARQL text", _TERMS, convert.as_plain, ("string",))]
 #: An absolute IRI.
@@ -160,10 +165,6 @@ class Visible:
     based: bool = False
     depth: int = 0
     reads: set[str] = field(default_factory=set)
-
-    def of_items(self, columns: tuple[str, ...] | None) -> Visible:
-        """Return what is visible inside a ForEach over rows with these columns."""
-        return replace(self, has_item=True, columns=columns, reads=set())
 
 
 class Example(NamedTuple):
@@ -222,10 +223,8 @@ class Operation(BaseModel, ABC):
         """Build a call from evaluated arguments."""
         fitting: dict[str, Any] = {}
         for name, value in values.items():
-            try:
+            with locating(json_path(path, "args", name)):
                 fitting[name] = kind_of(cls.model_fields[name]).convert(value)
-            except ProgramError as error:
-                raise error.at(at_path(path, "args", name)) from None
         return cls(**fitting)
 
 
@@ -297,3 +296,167 @@ def operation(name: str) -> type[Operation]:
 def kind_of(field: FieldInfo) -> Kind:
     """Return the kind of an argument."""
     return next(part for part in field.metadata if isinstance(part, Kind))
+
+
+# -- operations described -----------------------------------------------------------------------
+
+#: Shorter JSON is written on one line.
+_LINE = 96
+_BEGIN, _END = "<!-- operations -->", "<!-- end of operations -->"
+_RULES = Path(__file__).with_name("rules.txt").read_text("utf-8")
+
+
+def _kinds(names: Iterable[str] | None) -> list[type[Operation]]:
+    return [*operations().values()] if names is None else [operation(name) for name in names]
+
+
+def signature(kind: type[Operation]) -> str:
+    """Return an operation's signature."""
+    arguments = ", ".join(
+        f"{name}{'' if field.is_required() else '?'}: {kind_of(field).name}"
+        for name, field in kind.model_fields.items()
+    )
+    return f"{kind.op}({arguments}) → {YIELDED[kind.yields][1]}"
+
+
+def summary(kind: type[Operation]) -> str:
+    """Return the first sentence of an operation's description."""
+    return _text(kind).partition("\n")[0]
+
+
+def _text(kind: type[Operation]) -> str:
+    return inspect.cleandoc(kind.__doc__ or "")
+
+
+def reference(names: Iterable[str] | None = None, *, level: int = 3) -> str:
+    """Return the reference of operations (all by default) in Markdown, made from their classes."""
+    if names is not None:
+        return "\n".join(_section(kind, level) for kind in _kinds(names))
+    parts: list[str] = []
+    for group, kinds in groupby(_kinds(None), lambda kind: kind.group):
+        parts.append(f"{'#' * level} {group}\n")
+        parts += [_section(kind, level + 1) for kind in kinds]
+    return "\n".join(parts)
+
+
+def with_reference(page: str) -> str:
+    """Return a page with the reference inserted between its two markers."""
+    before, _, rest = page.partition(_BEGIN)
+    after = rest.partition(_END)[2]
+    return f"{before}{_BEGIN}\n\n{reference()}\n{_END}{after}"
+
+
+def agent_prompt(names: Iterable[str] | None = None) -> str:
+    """Return the instructions by which an agent writes a program of these operations, or of all."""
+    lines = [_RULES, "Operations"]
+    for kind in _kinds(names):
+        lines += [signature(kind), *(f"  {line}" for line in _text(kind).splitlines() if line)]
+        lines += [f"  {_short(_call(kind, one))}" for one in kind.examples[:1]]
+    return "\n".join(lines) + "\n"
+
+
+def _section(kind: type[Operation], level: int) -> str:
+    lines = [f"{'#' * level} {kind.op}", "", f"`{signature(kind)}`", "", _text(kind), ""]
+    if kind.model_fields:
+        lines += ["| argument | kind | meaning |", "|---|---|---|"]
+        for name, field in kind.model_fields.items():
+            needed = "" if field.is_required() else " (optional)"
+            wanted = kind_of(field).name.replace("|", "\\|")
+            lines.append(f"| `{name}`{needed} | {wanted} | {field.description} |")
+        lines.append("")
+    for example in kind.examples:
+        if example.row is not None:
+            lines += ["With the current row", "", *_fenced(example.row), ""]
+        lines += [*_fenced(_call(kind, example)), ""]
+        if example.result is not None:
+            lines += ["yields", "", *_fenced(example.result), ""]
+    return "\n".join(lines)
+
+
+def _fenced(data: Any) -> list[str]:
+    short = _short(data)
+    text = short if len(short) <= _LINE else json.dumps(data, ensure_ascii=False, indent=2)
+    return ["```json", text, "```"]
+
+
+def _short(data: Any) -> str:
+    return json.dumps(data, ensure_ascii=False)
+
+
+def _call(kind: type[Operation], example: Example) -> dict[str, Any]:
+    return {"@op": kind.op, **({"args": example.args} if example.args else {})}
+
+
+def _ref(name: str) -> dict[str, Any]:
+    return {"$ref": f"#/$defs/{name}"}
+
+
+def _any_of(*forms: dict[str, Any]) -> dict[str, Any]:
+    return {"anyOf": list(forms)}
+
+
+def _list_of(items: dict[str, Any], **more: Any) -> dict[str, Any]:
+    return {"type": "array", "items": items, **more}
+
+
+def _object(members: dict[str, Any], required: list[str]) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": members,
+        "required": required,
+        "additionalProperties": False,
+    }
+
+
+_FORMS: dict[Form, dict[str, Any]] = {
+    "string": {"type": "string"},
+    "number": {"type": "number"},
+    "boolean": {"type": "boolean"},
+    "count": {"type": "integer", "minimum": 1},
+    "term": _ref("term"),
+    "row": _ref("row"),
+    "results": _ref("results"),
+    "graph": _ref("jsonld"),
+    "list": _list_of(_ref("any")),
+}
+#: Terms, rows, results and JSON-LD. It uses only what llama.cpp can convert to a grammar: `$ref`,
+#: `anyOf`, `const`, `enum`, and plain object, array and scalar schemas. An operation is no JSON-LD;
+#: not every engine can forbid a key, so ``@op`` is allowed there only as null.
+_SHARED = json.loads(Path(__file__).with_name("shared_schema.json").read_text(encoding="utf-8"))
+
+
+def program_schema(names: Iterable[str] | None = None) -> dict[str, Any]:
+    """Return the JSON Schema of a program that may hold these operations, or all."""
+    kinds = _kinds(names)
+    defs: dict[str, Any] = {"operation": _any_of(*(_ref(kind.op) for kind in kinds))}
+    for kind in kinds:
+        members: dict[str, Any] = {"@op": {"const": kind.op}}
+        args = {
+            name: {"description": field.description, **_argument(kind_of(field), kinds, defs)}
+            for name, field in kind.model_fields.items()
+        }
+        needed = [name for name, field in kind.model_fields.items() if field.is_required()]
+        members["args"] = _object(args, needed)
+        needed = list(members) if args else ["@op"]
+        defs[kind.op] = {"description": summary(kind), **_object(members, needed)}
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "Web Algebra program",
+        **_any_of(_ref("operation"), _ref("operations")),
+        "$defs": {**defs, **_SHARED},
+    }
+
+
+def _argument(wanted: Kind, kinds: list[type[Operation]], defs: dict[str, Any]) -> dict[str, Any]:
+    if wanted.reading == "block":
+        return _any_of(_ref("operation"), _ref("operations"))
+    forms = [_FORMS[form] for form in wanted.forms]
+    if wanted.forms == ("count",):
+        forms = [{**_FORMS["count"], "maximum": convert.MOST_WORKERS}]
+    if wanted.of is not None:
+        forms = [_list_of(_argument(wanted.of, kinds, defs))]
+    if fitting := [_ref(kind.op) for kind in kinds if kind.yields in wanted.takes]:
+        name = "-or-".join(["yields", *sorted(wanted.takes - {"any"})])
+        defs[name] = _any_of(*fitting)
+        forms.append(_ref(name))
+    return forms[0] if len(forms) == 1 else _any_of(*forms)

@@ -20,11 +20,10 @@ from reasoningbank.algebra.evaluation import (
     Block,
     Evaluation,
     RunBudget,
-    RuntimeOf,
     VariableScope,
 )
-from reasoningbank.algebra.jsonld import PREFIXES, check_jsonld, graph_from_jsonld
 from reasoningbank.algebra.operation import (
+    PLAIN,
     YIELDED,
     Kind,
     Operation,
@@ -32,15 +31,18 @@ from reasoningbank.algebra.operation import (
     kind_of,
     operation,
 )
+from reasoningbank.algebra.runtime import Runtime
 from reasoningbank.algebra.source import fill_template, with_prefixes
 from reasoningbank.algebra.terms import (
+    PREFIXES,
     ProgramError,
     Term,
-    at_path,
+    check_jsonld,
+    graph_from_jsonld,
     is_term_json,
     is_term_template,
     json_path,
-    located,
+    locating,
     one_of,
     term_from_json,
 )
@@ -59,10 +61,8 @@ from reasoningbank.algebra.values import (
     names_in,
     table_from_json,
 )
-from reasoningbank.errors import QueryError, ReasoningBankError, UsageError
+from reasoningbank.errors import QueryError, UsageError
 
-#: What the members of a term are.
-_TEXT = Kind("str", "a string", frozenset({"text", "uri", "term", "any"}), as_plain, ("string",))
 #: Replaces addresses that only a run knows while a document is checked.
 _PLACEHOLDER = "http://address.invalid/"
 
@@ -115,7 +115,7 @@ def mistakes(
 
 
 def run_program(
-    program: Program | Any, runtime: RuntimeOf, variables: Mapping[str, Value] | None = None
+    program: Program | Any, runtime: Runtime, variables: Mapping[str, Value] | None = None
 ) -> Value:
     """Run a program.
 
@@ -161,7 +161,7 @@ class OperationCall:
     def value(self, run: Evaluation) -> Value:
         """Evaluate the arguments in order, then run the operation."""
         inner = replace(run, path=self.path, depth=run.depth + 1)
-        try:
+        with locating(self.path):
             inner.budget.check(inner.depth)
             values: dict[str, Any] = {}
             around = inner.wanting(form=self.kind.asks or inner.wanted.form)
@@ -170,7 +170,7 @@ class OperationCall:
                     values[name] = argument
                     continue
                 read = self.names if name == self.kind.goes_through else inner.wanted.columns
-                where = at_path(self.path, "args", name)
+                where = json_path(self.path, "args", name)
                 value = _evaluated(argument, around.wanting(columns=read), where)
                 if value is None and not self.kind.model_fields[name].is_required():
                     continue  # an unbound variable omits an optional argument
@@ -179,26 +179,17 @@ class OperationCall:
                     around = around.wanting(endpoint=str(value))
                 elif is_term(value) and name == self.kind.base_argument:
                     around = replace(around, base=str(value))
-            return _located_stream(self.kind.of(values, self.path).run(inner), self.path)
-        except ReasoningBankError as error:
-            located(error, self.path)
-            raise
+            value = self.kind.of(values, self.path).run(inner)
+        if isinstance(value, Stream):
+            return Stream(self._located(value.items), value.columns)
+        if isinstance(value, Table) and not isinstance(value.rows, list):
+            return Table(value.vars, self._located(value.rows))
+        return value
 
-
-def _located_stream(value: Value, path: str) -> Value:
-    """Give errors that occur while a stream is read the path of the call that yields it."""
-
-    def items(stream: Iterable[Any]) -> Iterator[Any]:
-        try:
-            yield from stream
-        except ReasoningBankError as error:
-            raise located(error, path)  # noqa: B904 - the same error
-
-    if isinstance(value, Stream):
-        return Stream(items(value.items), value.columns)
-    if isinstance(value, Table) and not isinstance(value.rows, list):
-        return Table(value.vars, items(value.rows))
-    return value
+    def _located(self, items: Iterable[Any]) -> Iterator[Any]:
+        """Give errors that occur while a stream is read the path of the call that yields it."""
+        with locating(self.path):
+            yield from items
 
 
 @dataclass(frozen=True)
@@ -223,16 +214,13 @@ class TermTemplate:
 
     def value(self, run: Evaluation) -> Value:
         """Evaluate its operations; a term whose value is unbound is unbound."""
-        made: dict[str, Any] = {}
+        made: dict[str, Any] = dict(self.members)
         for name, member in self.members.items():
-            place = json_path(self.path, name)
-            text = member.value(run) if isinstance(member, OperationCall) else member
-            if text is None:
-                return None
-            try:
-                made[name] = as_plain(text) if isinstance(member, OperationCall) else text
-            except ProgramError as error:
-                raise error.at(place) from None
+            if isinstance(member, OperationCall):
+                if (text := member.value(run)) is None:
+                    return None
+                with locating(json_path(self.path, name)):
+                    made[name] = as_plain(text)
         return term_from_json(made, self.path)
 
 
@@ -273,11 +261,12 @@ def _validated(
         data = with_prefixes(data, prefixes) if prefixes else data
         block = found.block(data, "$", Visible(names))
     except UnicodeEncodeError:
-        found.keep(ProgramError("a string holds half of a character", code="half-character"), "$")
+        what = "a string holds half of a character"
+        found.wrong.append(ProgramError(what, where="$", code="half-character"))
     except RecursionError:
         found.wrong = [_too_deep("$")]
     except (TypeError, ValueError) as error:
-        found.keep(ProgramError(f"not JSON: {error}", code="bad-json"), "$")
+        found.wrong.append(ProgramError(f"not JSON: {error}", where="$", code="bad-json"))
     calls = tuple(kind.op for kind in found.calls)
     writes = any(kind.writes for kind in found.calls)
     return Program(block, names, calls, writes, prefixes or {}), found.wrong
@@ -305,12 +294,16 @@ class _Validation:
     wrong: list[ProgramError] = field(default_factory=list)
     calls: list[type[Operation]] = field(default_factory=list)
 
-    def keep(self, error: QueryError, path: str) -> None:
-        """Keep a mistake as a `ProgramError`; other parts of the program may have the same."""
-        mistake = ProgramError(error.what)
-        mistake.finding = error.finding
-        located(mistake, path)
-        self.wrong.append(mistake)
+    @contextlib.contextmanager
+    def keeping(self, path: str) -> Iterator[None]:
+        """Keep a mistake in a part of the program as a `ProgramError`, and go on behind it."""
+        try:
+            with locating(path):
+                yield
+        except QueryError as error:
+            mistake = ProgramError(error.what)
+            mistake.finding = error.finding
+            self.wrong.append(mistake)
 
     def block(self, data: Any, path: str, visible: Visible) -> Block:
         """Read one operation or a list of them; each sees the variables set before it."""
@@ -318,17 +311,13 @@ class _Validation:
         single = not isinstance(data, list)
         if data == []:
             what = "expected an operation, got an empty list"
-            self.keep(ProgramError(what, code="not-an-operation"), path)
+            self.wrong.append(ProgramError(what, where=path, code="not-an-operation"))
         for at, item in enumerate([data] if single else data):
             where = path if single else json_path(path, at)
-            try:
-                node = self.call(item, where, visible)
-            except QueryError as error:
-                self.keep(error, where)
-                continue
-            nodes.append(node)
-            if name := node.kind.sets(item.get("args", {})):
-                visible = replace(visible, variables=visible.variables | {name})
+            with self.keeping(where):
+                nodes.append(self.call(item, where, visible))
+                if name := nodes[-1].kind.sets(item.get("args", {})):
+                    visible = replace(visible, variables=visible.variables | {name})
         return Block(path, tuple(nodes), single)
 
     def call(self, data: Any, path: str, visible: Visible) -> OperationCall:
@@ -342,15 +331,14 @@ class _Validation:
         if odd:
             what = f"an operation has no member {odd[0]!r}"
             hint = "put arguments into args"
-            self.keep(ProgramError(what, hint=hint, code="unknown-member", member=odd[0]), path)
+            about = {"where": path, "hint": hint, "code": "unknown-member", "member": odd[0]}
+            self.wrong.append(ProgramError(what, **about))
         given = data.get("args", {})
         if not isinstance(data["@op"], str) or not isinstance(given, Mapping):
             what = "@op must be a name and args an object"
             raise ProgramError(what, where=path, code="not-an-operation")
-        try:
+        with locating(path):
             kind = operation(data["@op"])
-        except ProgramError as error:
-            raise error.at(path) from None
         self.calls.append(kind)
         if visible.depth >= MOST_DEPTH:
             raise _too_deep(path)
@@ -358,10 +346,8 @@ class _Validation:
         self._check_names(kind, given, json_path(path, "args"))
         args, names = self._arguments(kind, given, path, visible)
         if all(name in given for name, one in kind.model_fields.items() if one.is_required()):
-            try:
+            with self.keeping(path):
                 kind.check(given, visible)
-            except QueryError as error:
-                self.keep(error, path)
         with contextlib.suppress(QueryError):
             return OperationCall(path, kind, args, frozenset(names), kind.columns(given))
         return OperationCall(path, kind, args, frozenset(names))
@@ -391,18 +377,17 @@ class _Validation:
         for name, member in kind.model_fields.items():
             if name not in given:
                 continue
-            where, wanted = at_path(path, "args", name), kind_of(member)
+            where, wanted = json_path(path, "args", name), kind_of(member)
             if wanted.reading == "block" and kind.goes_through:
-                seen = inner.of_items(_columns(args.get(kind.goes_through)))
+                columns = _columns(args.get(kind.goes_through))
+                seen = replace(inner, has_item=True, columns=columns, reads=set())
                 args[name] = self.block(given[name], where, seen)
                 names |= seen.reads
             elif wanted.reading == "block":
                 args[name] = self.block(given[name], where, inner)
             else:
-                try:
+                with self.keeping(where):
                     args[name] = self._read(given[name], wanted, where, inner)
-                except ProgramError as error:
-                    self.keep(error, where)
         return args, names
 
     def _read(self, data: Any, wanted: Kind, path: str, visible: Visible, *more: str) -> Any:
@@ -417,7 +402,8 @@ class _Validation:
             if is_term_template(data):
                 raise _unexpected(wanted, path, ", got a term")
             if isinstance(data, str | bool | int | float) or is_term_json(data):
-                _fit(from_json(data, path), wanted, path)
+                with locating(path):
+                    wanted.convert(from_json(data, path))
             return self._document(data, path, visible)
         if wanted.reading == "list":
             if not isinstance(data, list) or wanted.of is None:
@@ -431,7 +417,8 @@ class _Validation:
             raise _unexpected(wanted, path, hint="write a string")
         part = self._value(data, path, visible)
         if _is_evaluated(part):
-            _fit(part, wanted, path)
+            with locating(path):
+                wanted.convert(part)
             return part
         forms = {list: "list", dict: "row", TermTemplate: "term"}
         form = next((name for kind, name in forms.items() if isinstance(part, kind)), "graph")
@@ -451,12 +438,15 @@ class _Validation:
             plain = is_term_json(data) or is_results_json(data) or is_row_json(data)
             return from_json(data, path) if plain else self._document(data, path, visible)
         if is_term_template(data):
-            return self._term(data, path, visible)
+            members = dict(data)
+            for name in (name for name, member in data.items() if not isinstance(member, str)):
+                members[name] = self._read(data[name], PLAIN, json_path(path, name), visible)
+            return TermTemplate(path, members)
         if is_results_json(data):
             rows = data["results"]["bindings"]
             if not isinstance(rows, list):
                 table_from_json(data, path)
-            read = self._value(rows, at_path(path, "results", "bindings"), visible)
+            read = self._value(rows, json_path(path, "results", "bindings"), visible)
             empty = {**data, "results": {"bindings": []}}
             return RowList(read, names_in(read, table_from_json(empty, path).vars))
         if _is_row(data):
@@ -465,13 +455,6 @@ class _Validation:
                 for name, member in data.items()
             }
         return self._document(data, path, visible)
-
-    def _term(self, data: Mapping[str, Any], path: str, visible: Visible) -> TermTemplate:
-        members = dict(data)
-        for name, member in data.items():
-            if not isinstance(member, str):
-                members[name] = self._read(member, _TEXT, json_path(path, name), visible)
-        return TermTemplate(path, members)
 
     def _document(self, data: Any, path: str, visible: Visible) -> DocumentTemplate:
         template = self._template(data, path, visible)
@@ -517,13 +500,6 @@ def _columns(part: Any) -> tuple[str, ...] | None:
         return part.vars
     rows = isinstance(part, list) and part and all(isinstance(row, Mapping) for row in part)
     return names_in(part) if rows else None
-
-
-def _fit(content: Value, wanted: Kind, path: str) -> None:
-    try:
-        wanted.convert(content)
-    except ProgramError as error:
-        raise error.at(path) from None
 
 
 def _holds_operations(data: Any) -> bool:

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import functools
 import re
+import tomllib
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import pyoxigraph
 from rdflib import BNode, Graph, Literal, URIRef
 from rdflib.namespace import XSD
 
-from reasoningbank.algebra.jsonld import PREFIXES
-from reasoningbank.algebra.terms import ProgramError, Term, one_of, scalar, to_sparql
+from reasoningbank.algebra.terms import PREFIXES, ProgramError, Term, one_of, scalar, to_sparql
 from reasoningbank.algebra.values import Row, Table, Value, is_term, kept
 from reasoningbank.errors import QueryError
 from reasoningbank.sparql import prepare
@@ -34,6 +35,8 @@ from reasoningbank.sparql.tokens import (
 )
 from reasoningbank.sparql.tree import QueryTree, outline
 
+#: The queries that operations send of their own.
+QUERIES = tomllib.loads(Path(__file__).with_name("queries.toml").read_text("utf-8"))
 #: Base of relative IRIs.
 _BASE = "http://document.invalid/"
 #: The place and the rule in an error of Oxigraph's parser.

@@ -2,43 +2,26 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias, TypeVar
 
-from rdflib import Graph
+from rdflib import BNode, Graph
 
+from reasoningbank import sparql
+from reasoningbank.algebra import web
 from reasoningbank.algebra.evaluation import Limits, Method, QueryRequest, Sent
-from reasoningbank.algebra.jsonld import PREFIXES, graph_from_quads
-from reasoningbank.algebra.terms import BlankNodes, from_oxigraph
+from reasoningbank.algebra.terms import PREFIXES, BlankNodes, from_oxigraph, graph_from_quads
 from reasoningbank.algebra.values import Row, Table
-from reasoningbank.algebra.web import (
-    ACCEPT,
-    Credential,
-    Record,
-    Web,
-    checked,
-    graph_of,
-    moved,
-    summary,
-    tls_context,
-    within,
-)
 from reasoningbank.algebra.writes import Journal, Unanswered, Write, Writer, body_of
 from reasoningbank.errors import BudgetError, EndpointError, QueryError, UsageError
 from reasoningbank.http import Unreachable
-from reasoningbank.sparql import (
-    BooleanResult,
-    EndpointConfig,
-    GraphResult,
-    Result,
-    SPARQLClient,
-    TableResult,
-)
 
+_Kind = TypeVar("_Kind", bound=sparql.Result)
 Compose = Callable[[QueryRequest], str]
 _BLOCK = 1_000
 _UNLIMITED = 2**31 - 2
@@ -61,7 +44,7 @@ class Planned:
     allowed: bool  #: Whether the run may write there
 
 
-class Runtime:
+class Runtime(contextlib.AbstractContextManager["Runtime"]):
     """Reaches the Web and endpoints for one run, within its limits; threads may share it.
 
     Args:
@@ -88,9 +71,9 @@ class Runtime:
         allow_read: Sequence[str] | None = None,
         limits: Limits | None = None,
         addresses: Mapping[str, str] | None = None,
-        credentials: Sequence[Credential] = (),
+        credentials: Sequence[web.Credential] = (),
         compose: Compose | None = None,
-        record: Record | None = None,
+        record: web.Record | None = None,
         dry_run: bool = False,
         journal: Path | None = None,
         resume: bool = False,
@@ -103,23 +86,20 @@ class Runtime:
             raise UsageError(what, hint="omit one of the two", code="exclusive-options")
         self.limits = limits or Limits()
         self.dry_run = dry_run
-        self._allow_write = tuple(checked(base) for base in allow_write)
-        self._allow_read = None if allow_read is None else tuple(map(checked, allow_read))
+        self._allow_write = tuple(web.checked(base) for base in allow_write)
+        self._allow_read = None if allow_read is None else tuple(map(web.checked, allow_read))
         self._compose = compose
         self._planned: list[Planned] = []
         self._lock = threading.Lock()
         given = (addresses or {}).items()
-        self._addresses = {checked(public): checked(real) for public, real in given}
+        self._addresses = {web.checked(public): web.checked(real) for public, real in given}
         self._record = record or (lambda _: None)
-        self._clients: dict[str, SPARQLClient] = {}
-        self._web = Web(
+        self._clients: dict[str, sparql.SPARQLClient] = {}
+        self._web = web.Web(
             self.limits, self._addresses, tuple(credentials), record=self._record, pause=pause
         )
         self._journal = Journal(None if dry_run else journal, program=program, resume=resume)
         self._writer = Writer(self._web, self._journal, unanswered, self._check_write)
-
-    def __enter__(self) -> Runtime:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
@@ -150,7 +130,7 @@ class Runtime:
     def get(self, url: str) -> Graph:
         """Return the graph of a document."""
         address = self._readable(url)
-        headers = {"Accept": ACCEPT}
+        headers = {"Accept": web.ACCEPT}
         try:
             reply = self._web.ask("GET", address, headers=headers, may_follow=self._check_read)
         except Unreachable as error:
@@ -159,8 +139,10 @@ class Runtime:
         status = reply.status
         if not 200 <= status < 300:
             hint = _STATUS_HINTS.get(status, "try again later")
-            raise EndpointError(summary(reply), where=url, hint=hint, code="http", status=status)
-        return graph_of(reply, self.limits.rows)
+            raise EndpointError(
+                web.summary(reply), where=url, hint=hint, code="http", status=status
+            )
+        return web.graph_of(reply, self.limits.rows)
 
     def send(self, method: Method, url: str, body: Graph | str, *, only_new: bool = False) -> Sent:
         """Write a document: PUT creates or replaces it, POST adds to it, PATCH changes it.
@@ -171,10 +153,10 @@ class Runtime:
             body: A graph; for PATCH the text of a SPARQL Update.
             only_new: Whether PUT fails if the document exists (``If-None-Match: *``).
         """
-        address = checked(url, exactly=True)
+        address = web.checked(url, exactly=True)
         if self.dry_run:
             text = body_of(method, body, url).decode()
-            allowed = within(self._allow_write, address) is not None
+            allowed = web.within(self._allow_write, address) is not None
             with self._lock:
                 self._planned.append(Planned(method, url, text, allowed))
             return Sent(0, url)
@@ -183,21 +165,17 @@ class Runtime:
 
     def select(self, endpoint: str, query: str) -> Table:
         """Return the rows of a SELECT, streamed from disk if there are many."""
-        result = self._query(endpoint, query, "SELECT")
-        assert isinstance(result, TableResult)
+        result = self._query(sparql.TableResult, endpoint, query, "SELECT")
         return Table(result.variables, _Rows(result))
 
     def graph(self, endpoint: str, query: str) -> Graph:
         """Return the graph of a CONSTRUCT or DESCRIBE; raises as `select` does."""
-        result = self._query(endpoint, query, "CONSTRUCT", "DESCRIBE")
-        assert isinstance(result, GraphResult)
+        result = self._query(sparql.GraphResult, endpoint, query, "CONSTRUCT", "DESCRIBE")
         return graph_from_quads(result.triples())
 
     def ask(self, endpoint: str, query: str) -> bool:
         """Return the result of an ASK; raises as `select` does."""
-        result = self._query(endpoint, query, "ASK")
-        assert isinstance(result, BooleanResult)
-        return result.value
+        return self._query(sparql.BooleanResult, endpoint, query, "ASK").value
 
     def compose(self, request: QueryRequest) -> str:
         """Return a query that answers a question."""
@@ -210,7 +188,7 @@ class Runtime:
         """Return a random UUID; a resumed run gets the same ones at the same places."""
         return self._journal.draw(place)
 
-    def _query(self, endpoint: str, query: str, *forms: str) -> Result:
+    def _query(self, kind: type[_Kind], endpoint: str, query: str, *forms: str) -> _Kind:
         # The result is read as a whole, to disk if it is large, before its first row is used. So a
         # loop that writes for hours keeps no endpoint waiting, and an incomplete result writes
         # nothing.
@@ -236,29 +214,27 @@ class Runtime:
         finally:
             self._record(event)
         if result.truncated:
-            kind = "rows" if isinstance(result, TableResult) else "triples"
+            rows = "rows" if isinstance(result, sparql.TableResult) else "triples"
             if result.n_rows >= most:
-                what = f"the result has more than the {most:,} {kind} that the run may take"
+                what = f"the result has more than the {most:,} {rows} that the run may take"
                 hint = "add a LIMIT, or allow more rows"
                 raise BudgetError(what, where=address, hint=hint, budget="rows")
-            what = f"the result was cut off after {result.n_rows:,} {kind}"
+            what = f"the result was cut off after {result.n_rows:,} {rows}"
             hint = "ask for less at once, with LIMIT"
             raise EndpointError(what, where=address, hint=hint, code="cut-off")
+        assert isinstance(result, kind)
         return result
 
-    def _client(self, endpoint: str) -> SPARQLClient:
+    def _client(self, endpoint: str) -> sparql.SPARQLClient:
         with self._lock:
             if endpoint not in self._clients:
                 limits, credential = self.limits, self._web.credential(endpoint)
-                identity: dict[str, Any] = {}
-                if credential is not None:
-                    identity = {"headers": credential.headers, "tls": tls_context(credential)}
-                config = EndpointConfig(
+                config = sparql.EndpointConfig(
                     endpoint,
                     endpoint,
                     # Public endpoints know them too, so queries often do not declare them.
                     prefixes=PREFIXES,
-                    query_url=moved(self._addresses, endpoint),
+                    query_url=web.moved(self._addresses, endpoint),
                     aliases=self._addresses,
                     services=self._allow_read,
                     max_rows=limits.rows or _UNLIMITED,
@@ -267,38 +243,43 @@ class Runtime:
                     deadline_s=limits.wait_seconds,
                     retries=limits.tries - 1,
                     max_connections=16,
-                    **identity,
+                    headers=credential.headers if credential else {},
+                    tls=web.tls_context(credential) if credential else None,
                 )
-                self._clients[endpoint] = SPARQLClient(config)
+                self._clients[endpoint] = sparql.SPARQLClient(config)
             return self._clients[endpoint]
 
     def _readable(self, url: str) -> str:
-        address = checked(url)
+        address = web.checked(url)
         self._check_read(address)
         return address
 
     def _check_read(self, address: str) -> None:
-        if self._allow_read is not None and within(self._allow_read, address) is None:
+        if self._allow_read is not None and web.within(self._allow_read, address) is None:
             hint = f"allowed: {', '.join(self._allow_read) or 'none'}"
             raise UsageError("may not be read", where=address, hint=hint, code="read-not-allowed")
 
     def _check_write(self, address: str) -> None:
-        if within(self._allow_write, address) is None:
+        if web.within(self._allow_write, address) is None:
             known = ", ".join(self._allow_write)
             hint = f"allowed: {known}" if known else "allow its base with --allow-write"
             what, code = "may not be written", "write-not-allowed"
             raise UsageError(what, where=address, hint=hint, code=code)
 
 
+#: What a program needs of a runtime.
+RuntimeOf: TypeAlias = Runtime
+
+
 class _Rows:
     """The rows of a result, decoded block by block each time they are iterated."""
 
-    def __init__(self, result: TableResult) -> None:
+    def __init__(self, result: sparql.TableResult) -> None:
         self._result = result
 
     def __iter__(self) -> Iterator[Row]:
         names = self._result.variables
-        blanks = BlankNodes()
+        blanks = BlankNodes(BNode)
         for start in range(0, self._result.n_rows, _BLOCK):
             for cells in self._result.rows(start, start + _BLOCK):
                 yield {

@@ -10,10 +10,9 @@ from typing import Any
 
 from rdflib import BNode, Graph, Literal, URIRef
 
-from reasoningbank.algebra.jsonld import contexts_of, graph_to_jsonld, terms_of
+from reasoningbank.algebra import terms
 from reasoningbank.algebra.operation import Kind, kind_of, operations
-from reasoningbank.algebra.terms import ProgramError, json_path
-from reasoningbank.algebra.values import as_position, describe_value, kept
+from reasoningbank.algebra.values import as_position, describe_value, flattened, kept
 from reasoningbank.corpus.shacl import complete_prefixes
 from reasoningbank.sparql.terms import absolute
 from reasoningbank.sparql.tokens import Edit, apply_edits, tokenize
@@ -22,34 +21,32 @@ from reasoningbank.sparql.tokens import Edit, apply_edits, tokenize
 def parse_program(text: str) -> Any:
     """Parse the JSON of a program."""
 
-    def bad(
-        what: str, where: str = "$", hint: str = "", code: str = "bad-json", **fields: str
-    ) -> ProgramError:
-        return ProgramError(what, where=where, hint=hint, code=code, **fields)
-
     def object_of(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        made: dict[str, Any] = {}
-        for name, value in pairs:
-            if name in made:
-                hint, what = "keep one of them, or make it a list", f"the key {name!r} occurs twice"
-                raise bad(f"{what} in an object", hint=hint, code="duplicate-key", key=name)
-            made[name] = value
+        made = dict(pairs)
+        if len(made) < len(pairs):
+            names = [name for name, _ in pairs]
+            name = next(one for at, one in enumerate(names) if one in names[:at])
+            hint, what = "keep one of them, or make it a list", f"the key {name!r} occurs twice"
+            more = {"hint": hint, "code": "duplicate-key", "key": name}
+            raise terms.ProgramError(f"{what} in an object", where="$", **more)
         return made
 
     def constant(name: str) -> Any:
-        raise bad(f"{name} is not JSON", hint="write a number or a string")
+        hint = "write a number or a string"
+        raise terms.ProgramError(f"{name} is not JSON", where="$", hint=hint, code="bad-json")
 
     plain = text.removeprefix("\ufeff")
     try:
         return json.loads(plain, object_pairs_hook=object_of, parse_constant=constant)
     except json.JSONDecodeError as error:
-        where = f"line {error.lineno}, column {error.colno}"
+        what, where = f"not valid JSON: {error.msg}", f"line {error.lineno}, column {error.colno}"
         hint = "send JSON only, without comments or a code fence"
-        raise bad(f"not valid JSON: {error.msg}", where, hint) from None
+        raise terms.ProgramError(what, where=where, hint=hint, code="bad-json") from None
     except ValueError as error:  # a number of thousands of digits
-        raise bad(f"not valid JSON: {error}") from None
+        raise terms.ProgramError(f"not valid JSON: {error}", where="$", code="bad-json") from None
     except RecursionError:
-        raise bad("the program is nested too deeply", code="too-deep") from None
+        what = "the program is nested too deeply"
+        raise terms.ProgramError(what, where="$", code="too-deep") from None
 
 
 def with_prefixes(data: Any, known: Mapping[str, str]) -> Any:
@@ -144,11 +141,11 @@ _NODES = frozenset({"@graph", "@included"})
 
 def fill_template(template: Any, path: str, evaluate: Callable[[Any, str], Any]) -> Any:
     """Return a JSON-LD document with each operation replaced by its value."""
-    contexts = list(contexts_of(template, path))
+    contexts = list(terms.contexts_of(template, path))
     filling = _Filling(
         evaluate,
-        terms_of(contexts, "@container", "@language"),
-        terms_of(contexts, "@type", "@json"),
+        terms.terms_of(contexts, "@container", "@language"),
+        terms.terms_of(contexts, "@type", "@json"),
         frozenset(term for context in contexts for term in context),
     )
     return filling.part(template, path, "@graph")
@@ -167,7 +164,7 @@ class _Filling:
         if isinstance(template, list):
             found: list[Any] = []
             for at, item in enumerate(template):
-                part = self.part(item, json_path(path, at), key)
+                part = self.part(item, terms.json_path(path, at), key)
                 several = isinstance(part, list) and not isinstance(item, list)
                 found += part if several else [] if part is None else [part]
             return found
@@ -177,39 +174,31 @@ class _Filling:
         if key in self.json_terms:
             what = f"the context declares {key!r} as JSON, and {describe_value(value)} is not JSON"
             hint = "define the term without @json"
-            raise ProgramError(what, where=path, hint=hint, code="wrong-type")
-        for uri in _uris(value):
-            scheme, _, rest = str(uri).partition(":")
+            raise terms.ProgramError(what, where=path, hint=hint, code="wrong-type")
+        for uri in flattened([value]):
+            scheme, _, rest = str(uri).partition(":") if isinstance(uri, URIRef) else ("", "", "")
             if scheme in self.defined and not rest.startswith("//"):
                 what = f"the context would read {uri} with its prefix {scheme + ':'!r}"
                 hint = "give the prefix another name"
-                raise ProgramError(what, where=path, hint=hint, code="prefix-clash")
+                raise terms.ProgramError(what, where=path, hint=hint, code="prefix-clash")
         if key in _STRINGS or key in self.language_maps or key == "@context":
             return _string(value, path, key)
         return _json(value, path, key in _NODES)
 
     def _object(self, template: Mapping[str, Any], path: str, key: str) -> Any:
         if set(template) == {"@value"} and not isinstance(template["@value"], str):
-            return self.part(template["@value"], json_path(path, "@value"), "")
+            return self.part(template["@value"], terms.json_path(path, "@value"), "")
         made: dict[str, Any] = {}
         for name, member in template.items():
             # Below a context or a language map every key holds strings.
             strict = key == "@context" or (key in self.language_maps and name[:1] != "@")
-            part = self.part(member, json_path(path, name), key if strict else name)
+            part = self.part(member, terms.json_path(path, name), key if strict else name)
             if part is None and member is not None and name != "@context":
                 if name == "@value":
                     return None
                 continue
             made[name] = part
         return made
-
-
-def _uris(value: Any) -> Iterator[URIRef]:
-    if isinstance(value, URIRef):
-        yield value
-    elif isinstance(value, list):
-        for one in value:
-            yield from _uris(one)
 
 
 def _json(value: Any, path: str, nodes: bool) -> Any:
@@ -227,7 +216,7 @@ def _json(value: Any, path: str, nodes: bool) -> Any:
         return made
     if isinstance(value, Graph) and nodes:
         # Without the contexts around it, which would change the meaning of its keys and strings.
-        written = graph_to_jsonld(value)
+        written = terms.graph_to_jsonld(value)
         context = [None, written.pop("@context", {})]
         found = written["@graph"] if set(written) == {"@graph"} else [written]
         return [{"@context": context, **node} for node in found]
@@ -239,7 +228,7 @@ def _json(value: Any, path: str, nodes: bool) -> Any:
         return found
     hint = "put it under @graph, or Merge it" if isinstance(value, Graph) else "use Value or Str"
     what = f"{describe_value(value)} does not fit here"
-    raise ProgramError(what, where=path, hint=hint, code="wrong-type")
+    raise terms.ProgramError(what, where=path, hint=hint, code="wrong-type")
 
 
 def _string(value: Any, path: str, key: str) -> Any:
@@ -255,4 +244,4 @@ def _string(value: Any, path: str, key: str) -> Any:
     if isinstance(value, list) and key == "@type":
         return [_string(item, path, "") for item in value]
     what = f"expected a string for {key}, got {describe_value(value)}"
-    raise ProgramError(what, where=path, code="wrong-type")
+    raise terms.ProgramError(what, where=path, code="wrong-type")

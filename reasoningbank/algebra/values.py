@@ -12,11 +12,11 @@ from typing import Any, TypeAlias, Union
 
 from rdflib import XSD, BNode, Graph, Literal, URIRef
 
-from reasoningbank.algebra.jsonld import graph_from_jsonld, graph_to_jsonld
 from reasoningbank.algebra.terms import (
     ProgramError,
     Term,
-    at_path,
+    graph_from_jsonld,
+    graph_to_jsonld,
     is_absolute,
     is_term_json,
     json_path,
@@ -128,7 +128,7 @@ def table_from_json(data: Mapping[str, Any], path: str = "$") -> Table:
     """Read SPARQL results in JSON; without ``head`` the columns are the bound variables."""
 
     def bad(expected: str, *place: str | int) -> ProgramError:
-        where = at_path(path, *place)
+        where = json_path(path, *place)
         return ProgramError(f"expected {expected}", where=where, code="bad-results")
 
     bindings = data["results"]["bindings"]
@@ -138,7 +138,7 @@ def table_from_json(data: Mapping[str, Any], path: str = "$") -> Table:
     for at, binding in enumerate(bindings):
         if not isinstance(binding, Mapping):
             raise bad("a binding: variable → term", "results", "bindings", at)
-        rows.append(_row_from_json(binding, at_path(path, "results", "bindings", at)))
+        rows.append(_row_from_json(binding, json_path(path, "results", "bindings", at)))
     head = data.get("head", {})
     named = head.get("vars", []) if isinstance(head, Mapping) else None
     if not isinstance(named, list) or not all(isinstance(name, str) for name in named):
@@ -321,15 +321,16 @@ def as_list(convert: Callable[[Any], Any], expected: str, flat: bool, value: Any
     if not isinstance(value, Stream | Sequence) or isinstance(value, str):
         raise _mismatch(expected, value)
     members = value.items if isinstance(value, Stream) else value
-    return [convert(member) for member in (_flat(members) if flat else members)]
+    return [convert(member) for member in (flattened(members) if flat else members)]
 
 
-def _flat(values: Iterable[Value]) -> Iterator[Value]:
+def flattened(values: Iterable[Value]) -> Iterator[Value]:
+    """Yield values and the members of lists in them, at any depth."""
     for value in values:
         if isinstance(value, Stream):
-            yield from _flat(value.items)
+            yield from flattened(value.items)
         elif isinstance(value, Sequence) and not isinstance(value, str):
-            yield from _flat(value)
+            yield from flattened(value)
         else:
             yield value
 

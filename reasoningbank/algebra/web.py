@@ -23,8 +23,8 @@ from pyoxigraph import RdfFormat
 from rdflib import Graph
 
 from reasoningbank.algebra.evaluation import Limits
-from reasoningbank.algebra.jsonld import graph_from_quads
-from reasoningbank.errors import BudgetError, EndpointError, ReasoningBankError, UsageError
+from reasoningbank.algebra.terms import graph_from_quads
+from reasoningbank.errors import BudgetError, EndpointError, QueryError, UsageError
 from reasoningbank.http import ExchangeError, Reply, Unreachable, retrying, send
 from reasoningbank.sparql.formats import blows_up
 from reasoningbank.sparql.tokens import check_terms
@@ -141,12 +141,10 @@ def tls_context(credential: Credential | None) -> ssl.SSLContext:
             # The empty password prevents a prompt on the terminal.
             context.load_cert_chain(credential.certificate, credential.key, lambda: "")
     except (OSError, ValueError) as error:
-        raise UsageError(
-            f"a certificate or key cannot be read: {error}",
-            where=f"credential for {credential.base}",
-            hint="give PEM files, the key without a password",
-            code="bad-credential",
-        ) from None
+        what, where = f"a certificate or key cannot be read: {error}", "credential for "
+        hint = "give PEM files, the key without a password"
+        where += credential.base
+        raise UsageError(what, where=where, hint=hint, code="bad-credential") from None
     return context
 
 
@@ -169,7 +167,7 @@ def credentials_from(
     if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
         raise bad("expected [[credential]] tables")
     found: list[Credential] = []
-    known = {one.name for one in fields(Credential)}
+    known = {one.name: one.type for one in fields(Credential)}
     for table in tables:
         given: dict[str, Any] = {}
         for key, value in table.items():
@@ -180,10 +178,8 @@ def credentials_from(
                 raise bad(f"unknown key {key!r}")
             if name != key and value not in environment:
                 raise bad(f"the environment variable {value} is not set")
-            if name in ("certificate", "key", "authorities"):
-                given[name] = file.parent / value
-            else:
-                given[name] = value if name == key else environment[value]
+            text = value if name == key else environment[value]
+            given[name] = file.parent / text if known[name] == "Path | None" else text
         if "base" not in given:
             raise bad("a credential needs a base")
         found.append(Credential(**given))
@@ -383,7 +379,5 @@ def graph_of(reply: Reply, most: int | None = None) -> Graph:
     except (SyntaxError, ValueError) as error:
         hint = "report it to the document's owner; nothing of it was used"
         raise bad(f"the reply is not valid {declared}: {error}", hint) from None
-    except BudgetError:
-        raise
-    except ReasoningBankError as error:
+    except QueryError as error:
         raise bad(f"the document is not supported: {error.what}", code=error.code) from None

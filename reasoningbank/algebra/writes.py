@@ -72,7 +72,7 @@ class Write:
     earlier: bool = False
 
 
-class Journal:
+class Journal(contextlib.AbstractContextManager["Journal"]):
     """The writes of one run, in memory and, if a file is given, on disk.
 
     `program` identifies the program; only the same program can `resume` a journal.
@@ -115,9 +115,6 @@ class Journal:
         except BaseException:
             self._db.close()
             raise
-
-    def __enter__(self) -> Journal:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
@@ -232,6 +229,7 @@ UPDATE = "application/sparql-update"
 _CHANGED_MEANWHILE = 412
 #: It is unclear whether the request was carried out before it failed.
 _UNCLEAR = frozenset({500, 502, 504})
+_GONE = frozenset({404, 410})
 #: The condition that there is no document yet.
 _ABSENT = {"If-None-Match": "*"}
 _LOCKS = 64
@@ -403,8 +401,13 @@ class Writer:
         try:
             if condition and self._condition(order) == condition:
                 return False
-            if order.graph is not None and self._holds(order, order.graph):
-                return True
+            if order.graph is not None:
+                reply = self.web.ask("GET", order.address, headers={"Accept": ACCEPT})
+                if reply.status >= 300 and reply.status not in _GONE:
+                    what, code = summary(reply), "http"
+                    raise EndpointError(what, where=order.url, code=code, status=reply.status)
+                if reply.status < 300 and entails(graph_of(reply), order.graph):
+                    return True
         except (ExchangeError, ReasoningBankError) as error:
             what = f"the document cannot be read: {error}"
             raise EndpointError(what, where=order.url, code="write-unknown") from None
@@ -421,20 +424,11 @@ class Writer:
             reply = self.web.ask("HEAD", order.address, headers={"Accept": ACCEPT})
         except Unreachable as error:
             raise EndpointError(f"{error}", where=order.url, code="no-connection") from None
-        if reply.status in (404, 410):
+        if reply.status in _GONE:
             return _ABSENT
         tag = reply.headers.get("ETag", "")
         good = 200 <= reply.status < 300 and tag and not tag.startswith("W/")
         return {"If-Match": tag} if good else {}
-
-    def _holds(self, order: _Order, wanted: Graph) -> bool:
-        """Return whether the document holds what was to be added."""
-        reply = self.web.ask("GET", order.address, headers={"Accept": ACCEPT})
-        if reply.status in (404, 410):
-            return False
-        if reply.status >= 300:
-            raise EndpointError(summary(reply), where=order.url, code="http", status=reply.status)
-        return entails(graph_of(reply), wanted)
 
 
 def entails(there: Graph, wanted: Graph) -> bool:

@@ -9,7 +9,6 @@ import json
 import shutil
 import sys
 import tempfile
-import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -20,27 +19,11 @@ from typer import Argument, Option
 
 from reasoningbank import algebra
 from reasoningbank.agents import Budget, Episode, Meter
-from reasoningbank.agents.algebra import (
-    ProgramDraft,
-    Writing,
-    composer,
-    shown_programs,
-)
-from reasoningbank.algebra.reference import summary
+from reasoningbank.agents.algebra import ProgramDraft, Writing, composer, shown_programs
+from reasoningbank.algebra.operation import summary
 from reasoningbank.algebra.stage import Stage, open_stage
 from reasoningbank.algebra.terms import scalar
-from reasoningbank.cli.options import (
-    AllowWrite,
-    AsJson,
-    Credentials,
-    Lm,
-    PackName,
-    PublicAddress,
-    Url,
-    addresses_of,
-    check_folder_of,
-    pair_of,
-)
+from reasoningbank.cli import options
 from reasoningbank.cli.output import (
     notice,
     print_json,
@@ -80,12 +63,12 @@ _IN_MEMORY = 16 * 1024 * 1024
 @app.command()
 def ask(
     instruction: Annotated[str, Argument(help="What to do, in natural language.")],
-    pack: PackName = "algebra",
-    lm: Lm = "local",
-    url: Url = None,
+    pack: options.PackName = "algebra",
+    lm: options.Lm = "local",
+    url: options.Url = None,
     dry_run: DryRun = False,
-    allow_write: AllowWrite = None,
-    address: PublicAddress = None,
+    allow_write: options.AllowWrite = None,
+    address: options.PublicAddress = None,
     journal: Annotated[Path | None, Option(help="A file that records the run's writes.")] = None,
     yes: Annotated[bool, Option("--yes", help="Write without asking.")] = False,
     save: Annotated[Path | None, Option(help="Save the program to this file.")] = None,
@@ -102,8 +85,8 @@ def ask(
         raise UsageError("the instruction is empty", hint='reasoningbank algebra ask "Take …"')
     # Check everything before a model is opened and paid for.
     check_model(lm)
-    addresses = addresses_of(address)
-    check_folder_of(save)
+    addresses = options.addresses_of(address)
+    options.check_folder_of(save)
     if journal is not None and journal.exists() and journal.stat().st_size:
         what, hint = "the journal already exists", "name another file"
         raise UsageError(what, where=str(journal), hint=hint, code="journal-exists")
@@ -140,19 +123,19 @@ def run(
     file: File,
     variables: Variables = None,
     dry_run: DryRun = False,
-    allow_write: AllowWrite = None,
+    allow_write: options.AllowWrite = None,
     allow_read: Annotated[
         list[str] | None,
         Option(metavar="BASE", help="Read only from here; may be repeated."),
     ] = None,
-    address: PublicAddress = None,
+    address: options.PublicAddress = None,
     journal: Annotated[Path | None, Option(help="Records the writes, to resume from.")] = None,
     resume: Annotated[bool, Option("--resume", help="Resume; no write is done twice.")] = False,
     unanswered: Annotated[
         Literal["ask", "done", "again"],
         Option(help="What to do about a journalled write that got no answer."),
     ] = "ask",
-    credentials: Credentials = None,
+    credentials: options.Credentials = None,
     requests: Annotated[int, Option(min=1, help="Request limit.")] = 10_000,
     rows: Annotated[int, Option(min=1, help="Row limit.")] = 1_000_000,
     seconds: Annotated[float, Option(min=0.1, help="Time limit.")] = 3_600.0,
@@ -163,13 +146,11 @@ def run(
 
     Example: reasoningbank algebra run cities.json --allow-write http://localhost/denmark/
     """
-    # rdflib warns about ill-typed literals in the data, which are kept as they are.
-    warnings.filterwarnings("ignore", module=r"rdflib\.")
     data, text = _read(file)
     given = dict(_variable(one) for one in variables or [])
     program = algebra.read_program(data, given, _prefixes(pack))
     # Check everything before an endpoint or a model is opened.
-    addresses = addresses_of(address)
+    addresses = options.addresses_of(address)
     loaded = algebra.credentials_from(credentials) if credentials else ()
     if lm:
         check_model(lm)
@@ -196,7 +177,7 @@ def run(
 def validate(
     file: File,
     variables: Variables = None,
-    as_json: AsJson = False,
+    as_json: options.AsJson = False,
     pack: Annotated[str | None, Option(help="A pack whose prefixes it need not declare.")] = None,
 ) -> None:
     """Check a program without running it; report every mistake with its JSON path.
@@ -228,7 +209,7 @@ def validate(
 def ops(
     name: Annotated[str, Argument(help="Only this one, in full.", metavar="[NAME]")] = "",
     prompt: Annotated[bool, Option("--prompt", help="As an agent reads them.")] = False,
-    as_json: AsJson = False,
+    as_json: options.AsJson = False,
 ) -> None:
     """List the operations, or show one in full.
 
@@ -280,7 +261,7 @@ def _prefixes(pack: str | None) -> Mapping[str, str]:
 
 
 def _variable(text: str) -> tuple[str, algebra.Value]:
-    name, value = pair_of("--var", text)
+    name, value = options.pair_of("--var", text)
     plain = name.removeprefix("$").removesuffix(":")
     if not name.endswith(":"):
         return plain, scalar(value)

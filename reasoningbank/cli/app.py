@@ -6,6 +6,8 @@ import functools
 import importlib
 import os
 import re
+import tomllib
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -15,66 +17,7 @@ from typer.main import get_group
 from reasoningbank.version import __version__
 
 #: Command → ``module:attribute``, and the first line of its help, so that `--help` loads no module.
-COMMANDS = {
-    "demo": (
-        "start:demo",
-        "Ask ten questions without and with a memory: fetch the model, run, and write the report.",
-    ),
-    "init": (
-        "start:init",
-        "Begin a pack for an endpoint: prefixes, classes, five examples and an experiment.",
-    ),
-    "packs": ("start:packs", "List the packs that can be named, and their sets of examples."),
-    "doctor": (
-        "setup:doctor",
-        "Check what this machine needs and how to get it; exit status 1 if anything is missing.",
-    ),
-    "ask": (
-        "ask:ask",
-        "Answer one question: show the query, its rows, its cost and how far to trust it.",
-    ),
-    "run": ("runs:run", "Run an experiment; the same command resumes it."),
-    "rerun": (
-        "runs:rerun",
-        "Run trials again, by how they ended; each new record replaces the old one.",
-    ),
-    "status": (
-        "runs:status",
-        "Show what a run has so far, and whether it is running, dead or finished.",
-    ),
-    "archive": (
-        "runs:archive",
-        "Copy a run with its trials compressed, small enough to commit.",
-    ),
-    "compare": ("runs:compare", "Compare the arms of two runs on the tasks that both have."),
-    "report": (
-        "runs:report",
-        "Write one self-contained HTML page of a run: summary, figures, every trial.",
-    ),
-    "serve": (
-        "page:serve",
-        "Serve one local page: ask questions, watch runs, read memory.",
-    ),
-    "mcp": (
-        "servers:mcp",
-        "Serve a pack's tools over the Model Context Protocol, to desktop clients and agents.",
-    ),
-    "agent-viz": (
-        "ask:agent_viz",
-        "Draw the graph agent: Mermaid text on standard output, or a file.",
-    ),
-    "tasks": ("tasks:app", "List, sample and check the tasks of a corpus."),
-    "endpoint": ("endpoint:app", "Serve a pack's endpoint, or query it by hand."),
-    "judge": ("judge:app", "Compare results; judge a run again."),
-    "export": ("runs:export", "Write a run for other tools."),
-    "lm": ("setup:app", "Download, list and serve local models."),
-    "memory": ("memory:app", "Inspect what was learned, and maintain a bank."),
-    "algebra": (
-        "algebra:app",
-        "Programs over RDF data on the Web: write them, check them, run them.",
-    ),
-    "ldp": ("servers:app", "Serve documents that can be read and written."),
-}
+COMMANDS = tomllib.loads(Path(__file__).with_name("commands.toml").read_text("utf-8"))
 #: Headings, options and names of commands in a page of help.
 _MARKS = re.compile(r"^[A-Z]\w+:|(?<!\S)--?[a-z][\w-]*|(?<=^  )[a-z][\w-]*(?=  )", re.MULTILINE)
 

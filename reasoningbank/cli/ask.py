@@ -12,8 +12,8 @@ from reasoningbank.cli.options import AsJson, Lm, PackName, Url
 from reasoningbank.cli.output import (
     notice,
     print_json,
+    print_objects,
     print_query,
-    print_table,
     progress_console,
     say,
     seconds,
@@ -56,18 +56,12 @@ def ask(
     trust = confidence_in(attempt.trajectory)
     if as_json:
         data: dict[str, Any] = {"sparql": attempt.sparql, "status": attempt.status}
-        data |= {
-            "answer": result.answer,
-            "rows": result.rows,
-            "note": result.note,
-            "turns": usage.iterations,
-        }
+        data |= {name: getattr(result, name) for name in ("answer", "rows", "note")}
         data |= {"turns": usage.iterations, "memory": list(result.memory)}
-        for name in ("tool_calls", "seconds", "tokens", "dollars"):
-            data[name] = getattr(usage, name)
+        costs = ("tool_calls", "seconds", "tokens", "dollars")
+        data |= {name: getattr(usage, name) for name in costs}
         data["confidence"] = trust.confidence if trust and trust.calibrated else None
-        for name in ("calibrated", "explanation"):
-            data[name] = getattr(trust, name, None)
+        data |= {name: getattr(trust, name, None) for name in ("calibrated", "explanation")}
         print_json(data)
     if attempt.sparql is None:
         raise ReasoningBankError(
@@ -80,9 +74,7 @@ def ask(
     if result.answer:
         say(result.answer)
     print_query(attempt.sparql)
-    headers = list(dict.fromkeys(name for row in result.rows for name in row))
-    if headers:
-        print_table(headers, [[row.get(name, "") for name in headers] for row in result.rows])
+    print_objects(result.rows)
     say(result.note or f"{len(result.rows)} rows")
     price = "no known price" if usage.unpriced else f"${usage.dollars or 0:.4f}"
     price = "free" if parse_name(lm).is_local else price

@@ -4,22 +4,14 @@ from __future__ import annotations
 
 import contextlib
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Annotated, Any
 
 from pyoxigraph import NamedNode
 from typer import Argument, Option, Typer
 
+from reasoningbank.cli import output
 from reasoningbank.cli.options import AsJson, Port
-from reasoningbank.cli.output import (
-    notice,
-    print_json,
-    print_rows,
-    print_table,
-    say,
-    serve_until,
-    stop_event,
-)
 from reasoningbank.corpus import Pack, endpoint_config, load_pack, open_endpoint
 from reasoningbank.corpus.registry import read_registry
 from reasoningbank.memory.context import sense_card
@@ -52,12 +44,12 @@ def serve(
 
     Example: reasoningbank endpoint serve uniprot --port 7878
     """
-    stop = stop_event()
+    stop = output.stop_event()
     with open_endpoint(load_pack(pack), port=port) as config:
-        say(config.query_url)
+        output.say(config.query_url)
         for other in config.federated:
-            notice(f"SERVICE <{other.url}> is served at {other.address}")
-        serve_until(stop)
+            output.notice(f"SERVICE <{other.url}> is served at {other.address}")
+        output.serve_until(stop)
 
 
 @app.command()
@@ -76,11 +68,11 @@ def describe(
     with _opened(pack, url) as (config, loaded):
         found = _description(config, loaded)
         if as_json:
-            print_json(found)
+            output.print_json(found)
             return
         if not card:
             _print_description(found, config.namespaces)
-        say(found["card"]["text"])
+        output.say(found["card"]["text"])
 
 
 @app.command()
@@ -101,11 +93,11 @@ def query(
     with _tools(pack, url) as tools:
         ref = tools.sparql_query(sparql, limit)
         shown = tools.sparql_peek(ref, rows)
-        notice(repr(ref))
+        output.notice(repr(ref))
         if shown.note:
-            notice(shown.note)
+            output.notice(shown.note)
         columns = tools.sparql_stats(ref).get("cols", ())
-        _print_items(columns, shown, as_json, list(shown))
+        output.print_objects(shown, columns, list(shown) if as_json else None)
 
 
 @app.command()
@@ -176,16 +168,8 @@ def _tools(pack: str | None, url: str | None) -> Iterator[SPARQLTools]:
 
 def _print_found(found: dict[str, Any], name: str, as_json: bool) -> None:
     if found.get("note") and not as_json:
-        notice(found["note"])
-    _print_items((), found[name], as_json, found)
-
-
-def _print_items(
-    columns: Sequence[str], items: Sequence[dict[str, Any]], as_json: bool, data: Any
-) -> None:
-    columns = columns or list(dict.fromkeys(key for item in items for key in item))
-    rows = [["" if item.get(c) is None else item[c] for c in columns] for item in items]
-    print_rows(columns, rows, as_json, data)
+        output.notice(found["note"])
+    output.print_objects(found[name], data=found if as_json else None)
 
 
 # -- descriptions --------------------------------------------------------------------------
@@ -240,14 +224,14 @@ def _print_description(found: dict[str, Any], namespaces: dict[str, str]) -> Non
 
     def line(label: str, text: str) -> None:
         if text:
-            say(f"{label:<15} {text}")
+            output.say(f"{label:<15} {text}")
 
     def table(headers: tuple[str, ...], rows: list[tuple[Any, ...]], title: str) -> None:
         if rows:
-            say(f"\n{title}")
-            print_table(headers, rows[:SHOWN])
+            output.say(f"\n{title}")
+            output.print_table(headers, rows[:SHOWN])
         if len(rows) > SHOWN:
-            say(f"… and {len(rows) - SHOWN} more: --json shows all")
+            output.say(f"… and {len(rows) - SHOWN} more: --json shows all")
 
     def number(count: int | None) -> str:
         return "" if count is None else f"{count:,}"
@@ -272,4 +256,4 @@ def _print_description(found: dict[str, Any], namespaces: dict[str, str]) -> Non
     table(("entities", "class"), parts, "classes")
     others = [(e["examples"], e["name"], e["url"]) for e in found["federated"]]
     table(("examples", "endpoint", "address"), others, "endpoints that the examples query")
-    say(f"\nsense card: what an agent reads ({found['card']['tokens']} tokens)")
+    output.say(f"\nsense card: what an agent reads ({found['card']['tokens']} tokens)")

@@ -11,30 +11,14 @@ from typing import Annotated, Any, Literal, get_args
 
 from typer import Argument, Option, Typer
 
+from reasoningbank import memory
 from reasoningbank.cache import write_bytes_atomically
 from reasoningbank.cli.options import AsJson, known
 from reasoningbank.cli.output import notice, print_json, print_rows, say
 from reasoningbank.errors import UsageError
-from reasoningbank.experiment.memory_sources import (
-    bank_file,
-    existing,
-    is_bank,
-    learn_feedback,
-    opened,
-    read_feedback,
-    read_items,
-    stream_of,
-)
+from reasoningbank.experiment import memory_sources
+from reasoningbank.experiment.memory_sources import learn_feedback, read_feedback
 from reasoningbank.experiment.records import Step
-from reasoningbank.memory import (
-    Change,
-    ItemSource,
-    ItemStatus,
-    MemoryBank,
-    MemoryItem,
-    Provenance,
-    Snapshot,
-)
 from reasoningbank.memory.bank import import_items
 from reasoningbank.memory.rdf import rdf_name, to_rdf
 from reasoningbank.memory.snapshot import Difference, difference, fields_changed
@@ -48,7 +32,7 @@ Row = tuple[Any, ...]
 BANK_ENDINGS = (".sqlite", ".db")
 #: Longer values are shortened in a table.
 _MAX_CHARS = 40
-_EVERY = (*get_args(ItemStatus), "all")
+_EVERY = (*get_args(memory.ItemStatus), "all")
 
 _WHERE = "A bank (.sqlite), a snapshot (.jsonl, .ttl, .nq, gzipped or not), or a run's folder."
 _SNAPSHOT = "Of a run: a snapshot's hash, or ARM.PERMUTATION[/STEP] (default the last step)."
@@ -59,7 +43,7 @@ ItemId = Annotated[str, Argument(help="An item's id, or its beginning.", metavar
 OfStatus = Annotated[str, Option("--status", help=f"Only {', '.join(_EVERY)}.")]
 OfSource = Annotated[
     list[str] | None,
-    Option("--src", help=f"Only {', '.join(get_args(ItemSource))}; may be repeated."),
+    Option("--src", help=f"Only {', '.join(get_args(memory.ItemSource))}; may be repeated."),
 ]
 
 
@@ -75,7 +59,7 @@ def list_items(
 
     Example: reasoningbank memory list runs/uniprot_memory --snapshot learned.0 --src failure
     """
-    items = _chosen(read_items(where, snapshot).items, status, src)
+    items = _chosen(memory_sources.read_items(where, snapshot).items, status, src)
     headers = ("id", "source", "status", "tasks", "shown", "helped", "hurt", "title")
     data = [item.to_json() for item in items]
     print_rows(headers, [_item_row(item) for item in items], as_json, data)
@@ -87,7 +71,7 @@ def show(where: Where, item_id: ItemId, snapshot: OfRun = "", as_json: AsJson = 
 
     Example: reasoningbank memory show bank.sqlite 3f9a
     """
-    with opened(where, snapshot) as bank:
+    with memory_sources.opened(where, snapshot) as bank:
         item = bank.get(item_id)
     if as_json:
         print_json(item.to_json())
@@ -109,10 +93,10 @@ def search(
 
     Example: reasoningbank memory search bank.sqlite "diseases of a protein" -n 3
     """
-    known("--src", src or [], get_args(ItemSource))
+    known("--src", src or [], get_args(memory.ItemSource))
     if not query.strip():
         raise UsageError("the query is empty", where="QUERY", hint="give a question or a few words")
-    with opened(where, snapshot) as bank:
+    with memory_sources.opened(where, snapshot) as bank:
         found = bank.match(query, number, keep=lambda item: not src or item.src in src)
     rows = [
         (f"{m.score:.3f}", f"{m.semantic:.3f}", f"{m.lexical:.3f}", i.id, i.src, i.title)
@@ -137,7 +121,7 @@ def history(
     Example: reasoningbank memory history bank.sqlite 3f9a
     """
     if where.is_dir():
-        steps = stream_of(where, snapshot)
+        steps = memory_sources.stream_of(where, snapshot)
         wanted = item_id.strip().lower()
         rows = [row for step in steps for row in _step_rows(step) if row[3].startswith(wanted)]
         if wanted and not rows:
@@ -145,11 +129,11 @@ def history(
             raise UsageError(f"no step changed an item {item_id!r}", where=str(where), hint=hint)
         print_rows(("step", "task", "action", "item", "reason"), rows, as_json)
         return
-    existing(where)
-    if not is_bank(where):
+    memory_sources.existing(where)
+    if not memory_sources.is_bank(where):
         what, hint = "a snapshot has no history", "give a bank, or the folder of the run"
         raise UsageError(what, where=str(where), hint=hint, code="no-history")
-    with opened(where, snapshot) as bank:
+    with memory_sources.opened(where, snapshot) as bank:
         changes = bank.history(item_id or None)
     headers = ("number", "time", "action", "item", "title", "reason")
     data = [_change_json(change) for change in changes]
@@ -168,7 +152,10 @@ def diff(
 
     Example: reasoningbank memory diff runs/learn runs/learn --from learned.0/3 --to learned.0
     """
-    found = difference(read_items(before, first).items, read_items(after, second).items)
+    found = difference(
+        memory_sources.read_items(before, first).items,
+        memory_sources.read_items(after, second).items,
+    )
     data = {
         "added": [item.to_json() for item in found.added],
         "removed": [item.to_json() for item in found.removed],
@@ -196,11 +183,11 @@ def export(
 
     Example: reasoningbank memory export bank.sqlite items.ttl
     """
-    items = _chosen(read_items(where, snapshot).items, status, src)
+    items = _chosen(memory_sources.read_items(where, snapshot).items, status, src)
     name = _format_for(target, format) if target else format or "jsonl"
     if target is not None:
         _check_target(target, where)
-    raw = Snapshot.of(items).lines() if name == "jsonl" else to_rdf(items, name)
+    raw = memory.Snapshot.of(items).lines() if name == "jsonl" else to_rdf(items, name)
     if target is None:
         sys.stdout.buffer.write(raw)
         return
@@ -222,8 +209,8 @@ def import_file(
 
     Example: reasoningbank memory import bank.sqlite items.ttl
     """
-    items = read_items(source, snapshot).items
-    with MemoryBank(_bank_to_fill(bank)) as opened_bank:
+    items = memory_sources.read_items(source, snapshot).items
+    with memory.MemoryBank(_bank_to_fill(bank)) as opened_bank:
         outcome = import_items(opened_bank, items, reason=f"import of {source}")
     if as_json:
         print_json(outcome._asdict())
@@ -245,7 +232,7 @@ def learn(
     found = read_feedback(feedback)
     if not found:
         raise UsageError("no feedback there", where=str(feedback), hint="rate an answer first")
-    with MemoryBank(_bank_to_fill(bank)) as opened_bank:
+    with memory.MemoryBank(_bank_to_fill(bank)) as opened_bank:
         learned = learn_feedback(opened_bank, found)
     if as_json:
         print_json({**learned._asdict(), "rejected": [asdict(one) for one in learned.rejected]})
@@ -266,7 +253,7 @@ def retire(
 
     Example: reasoningbank memory retire bank.sqlite 3f9a --reason "true of one release only"
     """
-    with MemoryBank(bank_file(bank)) as opened_bank:
+    with memory.MemoryBank(memory_sources.bank_file(bank)) as opened_bank:
         item = opened_bank.get(item_id)
         if item.status != "active":
             raise UsageError(f"the item is already {item.status}", where=item.id, code="not-active")
@@ -288,7 +275,7 @@ def undo(
 
     Example: reasoningbank memory undo bank.sqlite 12
     """
-    with MemoryBank(bank_file(bank)) as opened_bank:
+    with memory.MemoryBank(memory_sources.bank_file(bank)) as opened_bank:
         done = opened_bank.undo(number)
         every = opened_bank.history()
     undone = [one for one in every if one.operation == done.undoes]
@@ -307,7 +294,7 @@ def undo(
 def _bank_to_fill(bank: Path) -> Path:
     """Return a bank that can be changed, or the name of a new one."""
     if bank.exists():
-        return bank_file(bank)
+        return memory_sources.bank_file(bank)
     if bank.suffix not in BANK_ENDINGS:
         hint = "call it NAME.sqlite"
         raise UsageError("not a bank name", where=str(bank), hint=hint, code="not-a-bank")
@@ -315,10 +302,10 @@ def _bank_to_fill(bank: Path) -> Path:
 
 
 def _chosen(
-    items: Sequence[MemoryItem], status: str, src: Sequence[str] | None
-) -> list[MemoryItem]:
+    items: Sequence[memory.MemoryItem], status: str, src: Sequence[str] | None
+) -> list[memory.MemoryItem]:
     known("--status", [status], _EVERY)
-    known("--src", src or [], get_args(ItemSource))
+    known("--src", src or [], get_args(memory.ItemSource))
     return [
         item for item in items if status in (item.status, "all") and (not src or item.src in src)
     ]
@@ -356,14 +343,14 @@ def _check_target(target: Path, source: Path) -> None:
         raise UsageError("this is the source", where=where, hint=hint, code="target-is-source")
     if source.resolve() in target.resolve().parents:
         raise UsageError("this file is of the run", where=where, hint=hint, code="target-is-run")
-    if is_bank(target):
+    if memory_sources.is_bank(target):
         raise UsageError("this is a database", where=where, hint=hint, code="target-is-bank")
 
 
 # -- text and JSON ---------------------------------------------------------------------------
 
 
-def _item_row(item: MemoryItem) -> Row:
+def _item_row(item: memory.MemoryItem) -> Row:
     """Return an item as a row: id, source, status, tasks, shown, helped, hurt, title."""
     tasks = {(origin.corpus, origin.task) for origin in item.origins if origin.task}
     counts = item.counters
@@ -371,7 +358,7 @@ def _item_row(item: MemoryItem) -> Row:
     return (item.id, item.src, item.status, len(tasks), *shown, _line(item.title))
 
 
-def _item_lines(item: MemoryItem) -> Iterator[str]:
+def _item_lines(item: memory.MemoryItem) -> Iterator[str]:
     """Yield an item as a person reads it."""
     status = f"superseded by {item.superseded_by}" if item.superseded_by else item.status
     head = (item.id, item.src, status, item.scope.pack, item.scope.endpoint)
@@ -400,7 +387,7 @@ def _item_lines(item: MemoryItem) -> Iterator[str]:
     yield from (f"  {_origin(origin)}" for origin in item.origins)
 
 
-def _change_row(change: Change) -> Row:
+def _change_row(change: memory.Change) -> Row:
     """Return a change as a row: number, time, action, item, title, reason."""
     item = change.after or change.before
     title = _line(item.title) if item else ""
@@ -408,7 +395,7 @@ def _change_row(change: Change) -> Row:
     return change.number, change.time, action, change.item_id, title, _line(change.reason)
 
 
-def _change_json(change: Change) -> dict[str, Any]:
+def _change_json(change: memory.Change) -> dict[str, Any]:
     """Return a change as JSON: what it did, and which fields of the item it changed."""
     before, after = change.before, change.after
     item = after or before
@@ -446,7 +433,7 @@ def _difference_rows(found: Difference) -> Iterator[Row]:
         yield "changed", item.id, _line(item.title), what
 
 
-def _origin(origin: Provenance) -> str:
+def _origin(origin: memory.Provenance) -> str:
     task = f"{origin.corpus}/{origin.task}" if origin.task else ""
     names = ("trial", "task", "group", "judge", "model", "author", "time")
     parts = {name: task if name == "task" else getattr(origin, name) for name in names}

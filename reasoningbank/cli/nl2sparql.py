@@ -15,22 +15,9 @@ import typer
 from pydantic import ValidationError
 from typer import Argument, Option, Typer
 
+from reasoningbank import retrieval
+from reasoningbank.analysis import translators
 from reasoningbank.analysis.tables import TextTable
-from reasoningbank.analysis.translators import (
-    METRICS_SHOWN,
-    ArmRows,
-    agent_table,
-    brier_table,
-    calibration_figures,
-    language_table,
-    metric_cells,
-    pattern_table,
-    read_translations,
-    reliability_table,
-    repair_table,
-    scenario_table,
-    translation_figures,
-)
 from reasoningbank.cli.ask import Steps, agent_viz, confidence_line, print_step
 from reasoningbank.cli.options import AsJson, PackName, Url, check_folder_of, known
 from reasoningbank.cli.output import (
@@ -38,6 +25,7 @@ from reasoningbank.cli.output import (
     notice,
     outcome_of,
     print_json,
+    print_objects,
     print_query,
     print_table,
     say,
@@ -47,7 +35,6 @@ from reasoningbank.cli.output import (
 from reasoningbank.corpus import Pack, load_corpus, load_pack
 from reasoningbank.errors import ReasoningBankError, UsageError
 from reasoningbank.experiment import (
-    Experiment,
     RunFolder,
     TaskSelection,
     TrialRecord,
@@ -61,14 +48,8 @@ from reasoningbank.lm import asked_as
 from reasoningbank.nl2sparql import examples_of, load_patterns, validate_endpoint
 from reasoningbank.nl2sparql.confidence import Confidence, confidence_in, fit_calibration
 from reasoningbank.nl2sparql.nodes import GraphSettings
-from reasoningbank.nl2sparql.translator import NL2SPARQLAgent, Tiers, tiers_for
+from reasoningbank.nl2sparql.translator import NL2SPARQLAgent, tiers_for
 from reasoningbank.nl2sparql.validation import MOST_ROWS, SHOWN
-from reasoningbank.retrieval import (
-    DEFAULT_EMBEDDER,
-    DEFAULT_INDEX,
-    open_embedder,
-    open_index,
-)
 from reasoningbank.sparql import EndpointConfig, SPARQLClient
 from reasoningbank.trajectory import Usage
 
@@ -110,8 +91,8 @@ def translate(
     ] = None,
     top_k: Annotated[int, Option(min=0, max=20, help="Examples shown.")] = 3,
     max_fixes: Annotated[int, Option(min=0, max=10, help="Rounds of repair.")] = 2,
-    embedding: Embedding = DEFAULT_EMBEDDER,
-    index: Index = DEFAULT_INDEX,
+    embedding: Embedding = retrieval.DEFAULT_EMBEDDER,
+    index: Index = retrieval.DEFAULT_INDEX,
     stream: Stream = False,
     rows: Rows = None,
     as_json: AsJson = False,
@@ -163,8 +144,8 @@ def agent(
     stream: Stream = False,
     ask_back: Annotated[bool, Option("--ask-back", help="Let it ask what is meant.")] = False,
     max_attempts: Annotated[int, Option(min=1, max=10, help="Queries it may write.")] = 3,
-    embedding: Embedding = DEFAULT_EMBEDDER,
-    index: Index = DEFAULT_INDEX,
+    embedding: Embedding = retrieval.DEFAULT_EMBEDDER,
+    index: Index = retrieval.DEFAULT_INDEX,
     checkpoints: Annotated[Path | None, Option(help="A SQLite file to resume from.")] = None,
     thread: Annotated[str, Option(help="Name of the run in that file.")] = "",
     resume: Annotated[bool, Option("--resume", help="Resume --thread.")] = False,
@@ -197,7 +178,7 @@ def agent(
         if resume:
             asked.find(thread)
         notice(f"opening {found_pack.name or pack} and {asked.tiers.default} …")
-        watch = _print_named if stream else None
+        watch = (lambda *step: print_step(named_step(*step))) if stream else None
         run = asked.going_on(thread, answer) if resume else asked.begun(question, language, thread)
         found = run.finish(watch)
         while found.asks and sys.stdin.isatty():
@@ -242,8 +223,8 @@ def evaluate(
     pattern: Annotated[list[str] | None, Option(help="Only tasks of it; repeatable.")] = None,
     task: Annotated[list[str] | None, Option(help="Only this task; repeatable.")] = None,
     left_out: Annotated[LeftOut, Option("--leave-out", help="What is not retrieved.")] = "group",
-    embedding: Embedding = DEFAULT_EMBEDDER,
-    index: Index = DEFAULT_INDEX,
+    embedding: Embedding = retrieval.DEFAULT_EMBEDDER,
+    index: Index = retrieval.DEFAULT_INDEX,
     out: Annotated[Path | None, Option(help="Folder of its run; default runs/evaluate-….")] = None,
     output: Annotated[Path | None, Option("--output", "-o", help="Write a JSON report.")] = None,
     as_json: AsJson = False,
@@ -269,6 +250,16 @@ def evaluate(
     notice(f"{total} questions for {system} and {tiers.default}, kept in {place} …")
     folders = {one: RunFolder(place / one) for one in questions}
     done: list[TrialRecord] = []
+    arm: dict[str, Any] = {
+        "agent": system,
+        "lm": tiers.default,
+        "fast_lm": tiers.fast if system == "graph" else "",
+    }
+    arm["options"] = {**settings, "whole_groups": left_out == "group"}
+    evaluation: dict[str, Any] = {"name": "evaluation", "pack": pack}
+    evaluation["leave_out"] = "task" if left_out == "one" else left_out
+    # The first infrastructure error ends the command.
+    evaluation["retries"] = {"infrastructure": 0, "stop_after": 1}
 
     def report_trial(record: TrialRecord) -> None:
         done.append(record)
@@ -278,17 +269,18 @@ def evaluate(
 
     try:
         for one, tasks in questions.items():
-            experiment = _evaluation(pack, one, tasks, system, tiers, left_out, settings)
+            own = {"language": one, "tasks": {"ids": tasks}, "arms": [{"name": one, **arm}]}
+            experiment = parse_experiment({**evaluation, **own})
             run_experiment(experiment, folders[one], observers=[report_trial], on_notice=notice)
     finally:
         # Report what was paid for, whatever ends the command.
         kept = [folder.path for folder in folders.values() if folder.trial_names()]
-        arms = [arm for path in kept for arm in read_translations([path], pack)]
+        arms = [arm for path in kept for arm in translators.read_translations([path], pack)]
         judged = [row for arm in arms for row in arm.rows]
         report = {
             **head,
             "not_judged": sum(arm.left_out for arm in arms),
-            **(translation_figures(judged) if judged else {}),
+            **(translators.translation_figures(judged) if judged else {}),
             "questions": [asdict(row) for row in judged],
         }
         if output is not None and kept:
@@ -300,8 +292,8 @@ def evaluate(
         print_json(report)
         return
     parts = {"all": report["metrics"], **report["by_language"], **report["by_pattern"]}
-    shown = [(name, *metric_cells(numbers)) for name, numbers in parts.items()]
-    print_table(("", *METRICS_SHOWN), shown)
+    shown = [(name, *translators.metric_cells(numbers)) for name, numbers in parts.items()]
+    print_table(("", *translators.METRICS_SHOWN), shown)
     metrics = report["metrics"]
     low, high = metrics["execution_accuracy_interval"]
     line = f"execution accuracy {metrics['execution_accuracy']:.2f}"
@@ -344,37 +336,10 @@ def questions_of(
     return {one: ids for one, ids in found.items() if ids}
 
 
-def _evaluation(
-    pack: str,
-    language: str,
-    tasks: Sequence[str],
-    agent: str,
-    tiers: Tiers,
-    left_out: LeftOut,
-    settings: dict[str, str],
-) -> Experiment:
-    """Return the experiment that evaluates a translator on questions in one language."""
-    arm: dict[str, Any] = {"name": language, "agent": agent, "lm": tiers.default}
-    arm["fast_lm"] = tiers.fast if agent == "graph" else ""
-    arm["options"] = {**settings, "whole_groups": left_out == "group"}
-    return parse_experiment(
-        {
-            "name": "evaluation",
-            "pack": pack,
-            "language": language,
-            "tasks": {"ids": list(tasks)},
-            "leave_out": "task" if left_out == "one" else left_out,
-            # The first infrastructure error ends the command.
-            "retries": {"infrastructure": 0, "stop_after": 1},
-            "arms": [arm],
-        }
-    )
-
-
 def _check(embedding: str, index: str) -> None:
     """Report a missing package before a model is opened."""
-    open_embedder(embedding)
-    open_index(index)
+    retrieval.open_embedder(embedding)
+    retrieval.open_index(index)
 
 
 def _check_question(command: str, question: str, pack: Pack, language: str) -> None:
@@ -384,10 +349,6 @@ def _check_question(command: str, question: str, pack: Pack, language: str) -> N
         raise UsageError("the question is empty", hint=hint, code="empty-question")
     if language:
         known("--language", [language], pack.languages or ("en",))
-
-
-def _print_named(name: str, found: Mapping[str, Any]) -> None:
-    print_step(named_step(name, found))
 
 
 def _rows(
@@ -427,9 +388,7 @@ def _finish(
         hint = "ask in other words, or use a larger model with --model"
         raise ReasoningBankError(f"no query was written ({reason})", hint=hint, code="no-query")
     print_query(sparql)
-    if rows:
-        headers = list(dict.fromkeys(name for row in rows for name in row))
-        print_table(headers, [[row.get(name, "") for name in headers] for row in rows])
+    print_objects(rows)
     say("the query does not run" if total is None else f"{len(rows)} of {total} rows")
     for error in errors:
         say(f"problem: {error}")
@@ -444,11 +403,11 @@ Sources = Annotated[list[Path], Argument(help="Folders of runs, or reports of `e
 OfPack = Annotated[str, Option(help="The pack's name or folder; default as in the runs.")]
 
 _TABLES = {
-    "agent": agent_table,
-    "language": language_table,
-    "pattern": pattern_table,
-    "scenario": scenario_table,
-    "repair": repair_table,
+    "agent": translators.agent_table,
+    "language": translators.language_table,
+    "pattern": translators.pattern_table,
+    "scenario": translators.scenario_table,
+    "repair": translators.repair_table,
 }
 
 
@@ -468,7 +427,9 @@ def tables(
     """
     arms = _read(sources, pack)
     if as_json:
-        print_json([_head(one) | translation_figures(one.rows) for one in arms if one.rows])
+        print_json(
+            [_head(one) | translators.translation_figures(one.rows) for one in arms if one.rows]
+        )
         return
     for make in _TABLES.values() if by == "all" else (_TABLES[by],):
         _print(make(arms))
@@ -499,20 +460,20 @@ def calibration(
     if write is not None:
         _write(arms, write)
     if as_json:
-        print_json([_head(one) | calibration_figures(one.rows) for one in arms])
+        print_json([_head(one) | translators.calibration_figures(one.rows) for one in arms])
         return
-    _print(brier_table(arms))
-    _print(reliability_table(arms))
+    _print(translators.brier_table(arms))
+    _print(translators.reliability_table(arms))
 
 
-def _read(sources: list[Path], pack: str) -> list[ArmRows]:
-    arms = read_translations(sources, pack)
+def _read(sources: list[Path], pack: str) -> list[translators.ArmRows]:
+    arms = translators.read_translations(sources, pack)
     if not any(one.rows for one in arms):
         raise UsageError("there is no judged trial", where=", ".join(map(str, sources)))
     return arms
 
 
-def _write(arms: list[ArmRows], path: Path) -> None:
+def _write(arms: list[translators.ArmRows], path: Path) -> None:
     if len(arms) != 1:
         names = ", ".join(one.arm for one in arms)
         raise UsageError("a table is of one arm", where="--write", hint=f"name it: --arm {names}")
@@ -525,7 +486,7 @@ def _write(arms: list[ArmRows], path: Path) -> None:
     notice(f"wrote {path}, of {table.trials} trials")
 
 
-def _head(one: ArmRows) -> dict[str, object]:
+def _head(one: translators.ArmRows) -> dict[str, object]:
     head = {name: getattr(one, name) for name in ("arm", "agent", "model", "pack")}
     return {**head, "not_judged": one.left_out}
 

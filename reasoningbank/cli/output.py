@@ -69,6 +69,16 @@ def print_rows(
         print_table(headers, rows)
 
 
+def print_objects(
+    items: Sequence[Mapping[str, Any]], columns: Sequence[str] = (), data: Any = None
+) -> None:
+    """Write objects as a table, if there are any, what is not known empty; or `data` as JSON."""
+    columns = columns or list(dict.fromkeys(name for item in items for name in item))
+    if data is not None or columns:
+        rows = [["" if item.get(c) is None else item[c] for c in columns] for item in items]
+        print_rows(columns, rows, data is not None, data)
+
+
 def show(table: TextTable) -> None:
     """Write a table to standard output, if it has rows."""
     if table.rows:

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 from typer import Argument, Exit, Option, Typer
 
 from reasoningbank.agents import AttemptStatus, asks_model
-from reasoningbank.analysis import RunSummary, changed_answers, summarise_run
+from reasoningbank.analysis import RunSummary, changed_answers, compare_runs, summarise_run
 from reasoningbank.cli.options import AsJson, RunPath
 from reasoningbank.cli.output import (
     TimeLeft,
@@ -200,8 +200,6 @@ def compare(
 
     Example: reasoningbank compare runs/uniprot_baseline runs/uniprot_tools --arm rlm
     """
-    from reasoningbank.analysis import compare_runs
-
     found = compare_runs(
         RunFolder(first), RunFolder(second), arm=arm, against=against, metric=metric, unit=unit
     )

@@ -1,26 +1,20 @@
-"""`reasoningbank ldp` and `reasoningbank mcp`: serve documents, or a pack's tools."""
+"""`reasoningbank ldp`, `mcp` and `serve`: serve documents, a pack's tools, or the web page."""
 
 from __future__ import annotations
 
 import logging
 import os
+import secrets
 import signal
 import sys
+import webbrowser
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
 from typer import Option, Typer
 
-from reasoningbank.cli.options import (
-    AllowWrite,
-    Credentials,
-    PackName,
-    Port,
-    PublicAddress,
-    Url,
-    addresses_of,
-)
+from reasoningbank.cli import options
 from reasoningbank.cli.output import notice, say, serve_until, stop_event
 from reasoningbank.corpus import load_pack
 from reasoningbank.errors import UsageError, need_package
@@ -41,7 +35,7 @@ def serve(
         str | None,
         Option(help="Base of the documents' addresses; default the server's own address."),
     ] = None,
-    port: Port = None,
+    port: options.Port = None,
     folder: Annotated[Path | None, Option(help="Keep them as Turtle files here.")] = None,
     store: Annotated[Path | None, Option(help="Keep them in an Oxigraph store here.")] = None,
 ) -> None:
@@ -60,22 +54,22 @@ def serve(
 
 
 def mcp(
-    pack: PackName = "uniprot",
-    url: Url = None,
+    pack: options.PackName = "uniprot",
+    url: options.Url = None,
     http: Annotated[
         str | None,
         Option(metavar="HOST:PORT", help="Serve over HTTP, not standard input and output."),
     ] = None,
     bank: Annotated[Path | None, Option(help="A memory bank (.sqlite) to search.")] = None,
-    allow_write: AllowWrite = None,
+    allow_write: options.AllowWrite = None,
     allow_read: Annotated[
         list[str] | None,
         Option(
             metavar="BASE", help="What programs may read besides the endpoint; may be repeated."
         ),
     ] = None,
-    address: PublicAddress = None,
-    credentials: Credentials = None,
+    address: options.PublicAddress = None,
+    credentials: options.Credentials = None,
     lm: Annotated[
         str | None,
         Option(help="A model that answers questions: local, or a LiteLLM name (costs)."),
@@ -133,7 +127,7 @@ def mcp(
         bank=bank,
         allow_write=tuple(checked(base) for base in allow_write or ()),
         allow_read=tuple(checked(base) for base in allow_read or ()),
-        addresses=addresses_of(address),
+        addresses=options.addresses_of(address),
         credentials=credentials,
         limits=ProgramLimits(requests, rows, seconds),
         lm=lm,
@@ -168,3 +162,69 @@ def on_signals(act: Callable[[int, object], None]) -> None:
     """Set what an interrupt or a termination does."""
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, act)
+
+
+def serve_web(
+    pack: options.PackName = "uniprot",
+    url: options.Url = None,
+    agent: Annotated[str, Option(help="rlm, react, direct, rag, graph or algebra.")] = "rag",
+    lm: options.Lm = "local",
+    runs: Annotated[
+        list[Path] | None, Option(help="A folder of runs (runs); may be repeated.")
+    ] = None,
+    bank: Annotated[
+        list[Path] | None, Option(help="A memory bank to read; may be repeated.")
+    ] = None,
+    feedback: Annotated[Path, Option(help="Where verdicts on answers are kept.")] = Path(
+        "feedback"
+    ),
+    host: Annotated[
+        str, Option(help="Address to listen on; any but loopback asks for a token.")
+    ] = "127.0.0.1",
+    port: Annotated[int, Option(min=0, max=65535, help="Port; 0 for a free one.")] = 8765,
+    token: Annotated[
+        str, Option(help="What readers must know (REASONINGBANK_TOKEN, or a random one).")
+    ] = "",
+    open_it: Annotated[bool, Option("--open", help="Open the page in a browser.")] = False,
+) -> None:
+    """Serve one local page: ask questions, watch runs, read memory.
+
+    Other chat clients may ask at /v1/chat/completions, as they ask OpenAI.
+
+    Example: reasoningbank serve --pack uniprot --open
+    """
+    for package in ("starlette", "sse_starlette", "uvicorn"):
+        need_package(package, "serve")
+    # The server and the agents are slow to load, and no other command needs all of them.
+    from reasoningbank.agents import make_agent
+    from reasoningbank.experiment.memory_sources import existing
+    from reasoningbank.web import PageSettings, serve_page
+    from reasoningbank.web.answers import Asked
+    from reasoningbank.web.guard import is_loopback
+
+    load_pack(pack)
+    check_model(lm)
+    if make_agent(agent).sees_gold:
+        what = f"{agent} answers only tasks that have a gold query"
+        raise UsageError(what, where="--agent", hint="choose rag, rlm or react", code="needs-gold")
+    if url and not url.startswith(("http://", "https://")):
+        raise UsageError("not an address", where="--url", hint="give one of http or https")
+    default = Asked(pack=pack, url=url or "", agent=agent, lm=lm)
+    for path in bank or ():
+        existing(path)
+    token = token or os.environ.get("REASONINGBANK_TOKEN", "")
+    if not token and not is_loopback(host):
+        token = secrets.token_urlsafe(18)
+    settings = PageSettings(
+        default, tuple(runs or (Path("runs"),)), tuple(bank or ()), feedback, token
+    )
+
+    def ready(address: str) -> None:
+        say(address)
+        notice("serving; press Ctrl-C to stop")
+        if open_it and not webbrowser.open(address):
+            notice("no browser found; open the address yourself")
+
+    # The HTTP server handles signals itself and then raises them once more.
+    on_signals(lambda *_: None)
+    serve_page(settings, host, port, ready)

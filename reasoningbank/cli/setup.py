@@ -1,33 +1,27 @@
-"""`reasoningbank doctor` and `reasoningbank lm`: what a machine needs, and the local model."""
+"""Where to begin (`demo`, `init`, `packs`), what is needed (`doctor`), and local models (`lm`)."""
 
 from __future__ import annotations
 
 import os
 import platform
-import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Annotated
 
 from rich.progress import BarColumn, DownloadColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
 from typer import Argument, Exit, Option, Typer
 
-from reasoningbank.agents.sandbox.deno import deno_executable, pyodide_cached
-from reasoningbank.agents.sandbox.interpreter import Sandbox
+from reasoningbank.agents.sandbox.interpreter import Sandbox, deno_executable, pyodide_cached
+from reasoningbank.cli import output
 from reasoningbank.cli.options import AsJson
-from reasoningbank.cli.output import (
-    notice,
-    print_rows,
-    progress_console,
-    say,
-    serve_until,
-    stop_event,
-)
 from reasoningbank.corpus import known_packs, load_pack, open_endpoint
-from reasoningbank.errors import ReasoningBankError, UsageError, need_package
+from reasoningbank.corpus.new_pack import new_pack
+from reasoningbank.errors import ReasoningBankError, RecordError, UsageError, need_package
 from reasoningbank.lm import PullProgress, list_weights, open_lm, parse_name
 from reasoningbank.lm import pull as pull_weights
 from reasoningbank.lm.models import SERVER_VARIABLE
+from reasoningbank.sparql import EndpointConfig
 from reasoningbank.tools import SPARQLTools
 
 app = Typer(help="Download, list and serve local models.", no_args_is_help=True)
@@ -46,7 +40,7 @@ def doctor(
     Example: reasoningbank doctor
     """
     looks: dict[str, Callable[[], Look]] = {
-        "Python": _python,
+        "Python": lambda: (True, platform.python_version(), ""),
         "memory": _memory,
         "Deno": lambda: (True, deno_executable(), ""),
         "Pyodide": lambda: _pyodide(fix),
@@ -62,7 +56,7 @@ def doctor(
             ok, found, hint = False, error.what, error.hint
         checks.append({"part": part, "ok": ok, "found": found, "hint": hint})
     rows = [(c["part"], "ok" if c["ok"] else "MISSING", c["found"], c["hint"]) for c in checks]
-    print_rows(("part", "state", "found", "what to do"), rows, as_json, checks)
+    output.print_rows(("part", "state", "found", "what to do"), rows, as_json, checks)
     if not all(check["ok"] for check in checks):
         raise Exit(1)
 
@@ -77,23 +71,25 @@ def pull(
     """
     name_of_step = TextColumn("{task.description}", markup=False)
     columns = (name_of_step, BarColumn(), DownloadColumn(), TimeRemainingColumn())
-    with Bar(*columns, console=progress_console, disable=not progress_console.is_terminal) as bar:
+    with Bar(
+        *columns, console=output.progress_console, disable=not output.progress_console.is_terminal
+    ) as bar:
         row = bar.add_task("looking", total=None)
         step = ""
 
         def follow(now: PullProgress) -> None:
             nonlocal step
             if now.note:
-                notice(now.note)
+                output.notice(now.note)
                 return
             if now.step != step:
                 step = now.step
-                if not progress_console.is_terminal:
-                    notice(f"{step} …")
+                if not output.progress_console.is_terminal:
+                    output.notice(f"{step} …")
             bar.update(row, description=now.step, completed=now.done, total=now.total or None)
 
         path = pull_weights(name, progress=follow)
-    say(str(path))
+    output.say(str(path))
 
 
 @app.command("list")
@@ -108,7 +104,7 @@ def list_models(as_json: AsJson = False) -> None:
         for stored in list_weights()
         for one in (stored.weights,)
     ]
-    print_rows(headers, rows, as_json)
+    output.print_rows(headers, rows, as_json)
 
 
 @app.command()
@@ -123,17 +119,12 @@ def serve(
     """
     if not parse_name(name).is_local:
         raise UsageError("not a local model", where=name, hint="serve local or local:/path.gguf")
-    stop = stop_event()
+    stop = output.stop_event()
     with open_lm(name, own=True) as model:
-        say(model.api_base)
+        output.say(model.api_base)
         if elsewhere := os.environ.get(SERVER_VARIABLE):
-            notice(f"{SERVER_VARIABLE} names another server: {elsewhere}")
-        serve_until(stop)
-
-
-def _python() -> Look:
-    ok = sys.version_info >= (3, 11)
-    return ok, platform.python_version(), "" if ok else "install Python 3.11"
+            output.notice(f"{SERVER_VARIABLE} names another server: {elsewhere}")
+        output.serve_until(stop)
 
 
 def _memory() -> Look:
@@ -174,3 +165,68 @@ def _endpoint() -> Look:
         tools = SPARQLTools(config)
         count = tools.sparql_count("SELECT (COUNT(*) AS ?n) WHERE { GRAPH ?g { ?s ?p ?o } }")
     return True, f"{config.name}: {count['count']:,} quads", ""
+
+
+# -- where to begin ------------------------------------------------------------------------------
+
+DEMO = Path("experiments/uniprot_demo.toml")
+
+
+def demo(
+    lm: Annotated[str, Option(help="A model: local, or a LiteLLM name.")] = "local",
+) -> None:
+    """Ask ten questions without and with a memory: fetch the model, run, and write the report.
+
+    The same command resumes it. Records and report are written to runs/.
+
+    Example: reasoningbank demo
+    """
+    from reasoningbank.cli import runs  # slow to load
+
+    model = parse_name(lm)
+    for package in ("pandas", "matplotlib", *(("xllamacpp",) if model.is_local else ())):
+        need_package(package, "demo")
+    if model.text == "local":
+        pull()
+        doctor(fix=True)
+    own = None if model.text == "local" else lm
+    runs.run(DEMO, lm=own)
+    runs.report(runs.default_folder("uniprot_demo", own))
+
+
+def init(
+    name: Annotated[str, Argument(help="The pack's name, e.g. my_pack.")],
+    endpoint: Annotated[str, Option(help="Address of a SPARQL endpoint.", show_default=False)],
+) -> None:
+    """Begin a pack for an endpoint: prefixes, classes, five examples and an experiment.
+
+    Writes ontology/NAME/ and experiments/NAME.toml in the current folder.
+
+    Example: reasoningbank init my_pack --endpoint https://example.org/sparql
+    """
+    files = new_pack(name, EndpointConfig(endpoint))
+    for path, text in files.items():
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        except OSError as error:
+            raise RecordError(f"cannot be written ({error.strerror})", where=str(path)) from error
+        output.say(str(path))
+    output.notice(f"next: rewrite the examples; reasoningbank tasks validate {name} --run")
+
+
+def packs(as_json: AsJson = False) -> None:
+    """List the packs that can be named, and their sets of examples.
+
+    Example: reasoningbank packs
+    """
+    headers = ("name", "sets", "endpoint", "data", "languages", "licence", "folder")
+    rows = []
+    for name in sorted(known_packs()):
+        pack = load_pack(name)
+        sets = [f"{name}-{one}" for one in ("test", "instances") if getattr(pack, one)]
+        data = "embedded" if pack.data else "remote"
+        languages = " ".join(pack.languages)
+        licence, folder = pack.licence.partition(" ")[0], str(pack.root)
+        rows.append((name, " ".join(sets), pack.endpoint, data, languages, licence, folder))
+    output.print_rows(headers, rows, as_json)

@@ -9,13 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from reasoningbank.analysis.tables import (
-    STATUSES,
-    arm_table,
-    comparison_table,
-    counts,
-    tables_of,
-)
+from reasoningbank.analysis import tables
 from reasoningbank.cli import output
 
 if TYPE_CHECKING:
@@ -27,7 +21,7 @@ if TYPE_CHECKING:
 _MOST_LEAKS = 20
 _NARROW = ("arm", "n", "tasks", "score", "95% CI", "row F1", "ran", "s median", "tokens median")
 _ENDS = ("s p95", "tokens p95", "cached calls", "dollars", "passes")
-_WIDE = ("arm", "n", "score", "95% CI", "row F1", "ran", *STATUSES, "s median", "s p95",
+_WIDE = ("arm", "n", "score", "95% CI", "row F1", "ran", *tables.STATUSES, "s median", "s p95",
          "tokens median", "tokens p95", "tasks", "seeds", "interval by", "lm calls",
          "cached calls", "dollars", "retried", "passes")  # fmt: skip
 
@@ -36,26 +30,34 @@ def print_summary(summary: RunSummary, title: str) -> None:
     """Print leaks, the arms, the pre-registered comparison, the others, and what memory did."""
     _print(_leak_lines(summary))
     if output.console.is_terminal:
-        output.show(arm_table(summary, _NARROW, title))
-        seen = [name for name in STATUSES if any(arm.statuses.get(name) for arm in summary.arms)]
-        output.show(arm_table(summary, ("arm", *seen, *_ENDS), "how trials ended, and their cost"))
+        output.show(tables.arm_table(summary, _NARROW, title))
+        seen = [
+            name for name in tables.STATUSES if any(arm.statuses.get(name) for arm in summary.arms)
+        ]
+        output.show(
+            tables.arm_table(summary, ("arm", *seen, *_ENDS), "how trials ended, and their cost")
+        )
     else:
-        wide = arm_table(summary, _WIDE)
+        wide = tables.arm_table(summary, _WIDE)
         output.print_table(wide.headers, wide.rows)
-    tables = tables_of(summary)
+    parts = tables.tables_of(summary)
     for name in ("levels", "failures", "judges", "sampled"):
-        output.show(tables[name])
+        output.show(parts[name])
     _print(line for arm in summary.arms for line in _arm_lines(arm))
     _print(summary.preregistered_lines())
     _print(f"also: {other.sentence()}" for other in summary.others)
     if summary.online:
-        output.show(tables["streams"])
-        output.show(tables["stream levels"])
+        output.show(parts["streams"])
+        output.show(parts["stream levels"])
         _print(f"in the stream: {found.sentence()}" for found in summary.online.comparisons)
-        output.show(tables["stream judges"])
+        output.show(parts["stream judges"])
     for name in ("use", "banks", "learning", "compiled"):
-        output.show(tables[name])
-    _print(f"{one.arm}, rejected: {counts(one.rejected)}" for one in summary.memory if one.rejected)
+        output.show(parts[name])
+    _print(
+        f"{one.arm}, rejected: {tables.counts(one.rejected)}"
+        for one in summary.memory
+        if one.rejected
+    )
     for name, trials in summary.replaced.items():
         _print([f"{name}: {trials} trials were run again after they had been judged"])
     for change in summary.code:
@@ -91,7 +93,7 @@ def print_changes(summary: RunSummary, changes: Sequence[ChangedAnswer]) -> None
 
 def print_comparisons(comparisons: Sequence[ArmComparison], title: str) -> None:
     """Print one line per comparison, and its sentence."""
-    output.show(comparison_table(comparisons, title, narrow=output.console.is_terminal))
+    output.show(tables.comparison_table(comparisons, title, narrow=output.console.is_terminal))
     _print(comparison.sentence() for comparison in comparisons)
 
 

@@ -25,7 +25,7 @@ from urllib.request import getproxies
 
 import distributed
 
-from reasoningbank.agents.sandbox.deno import deno_executable
+from reasoningbank.agents.sandbox.interpreter import deno_executable
 from reasoningbank.cache import cache_dir
 from reasoningbank.corpus import SETS, Pack, load_pack
 from reasoningbank.errors import EndpointError, ReasoningBankError, SetupError, UsageError

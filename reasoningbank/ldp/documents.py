@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import os
+import errno
 import re
-import tempfile
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,21 +12,10 @@ from functools import cached_property
 from pathlib import Path
 from urllib.parse import quote, urlsplit
 
-from pyoxigraph import (
-    DefaultGraph,
-    NamedNode,
-    Quad,
-    QueryBoolean,
-    QuerySolutions,
-    QueryTriples,
-    RdfFormat,
-    Store,
-    Triple,
-    parse,
-    serialize,
-)
+import pyoxigraph as ox
 
-from reasoningbank.errors import UsageError
+from reasoningbank.cache import write_bytes_atomically
+from reasoningbank.errors import RecordError, UsageError
 from reasoningbank.ldp.exchange import Refused, fingerprint
 from reasoningbank.sparql.terms import full
 
@@ -43,7 +31,7 @@ def checked_base(base: str) -> str:
         # An invalid port raises only when it is read.
         known = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
         odd = parts.query or parts.fragment or "@" in parts.netloc
-        NamedNode(f"{parts.scheme}://{parts.netloc}/")
+        ox.NamedNode(f"{parts.scheme}://{parts.netloc}/")
     except ValueError as error:
         raise UsageError(f"not a base address: {base!r}: {error}", hint=hint) from None
     if not known or odd:
@@ -95,48 +83,50 @@ def ancestors(base: str, url: str) -> list[tuple[str, str]]:
     return pairs
 
 
-CONTAINS = NamedNode("http://www.w3.org/ns/ldp#contains")
-HAS_PARENT = NamedNode("http://rdfs.org/sioc/ns#has_parent")
-HAS_CONTAINER = NamedNode("http://rdfs.org/sioc/ns#has_container")
-TYPE = NamedNode("http://www.w3.org/1999/02/22-rdf-syntax-ns#type")
-ITEM = NamedNode("https://www.w3.org/ns/ldt/document-hierarchy#Item")
+CONTAINS = ox.NamedNode("http://www.w3.org/ns/ldp#contains")
+HAS_PARENT = ox.NamedNode("http://rdfs.org/sioc/ns#has_parent")
+HAS_CONTAINER = ox.NamedNode("http://rdfs.org/sioc/ns#has_container")
+TYPE = ox.NamedNode("http://www.w3.org/1999/02/22-rdf-syntax-ns#type")
+ITEM = ox.NamedNode("https://www.w3.org/ns/ldt/document-hierarchy#Item")
 
 
-def is_item(url: str, triples: Iterable[Triple]) -> bool:
+def is_item(url: str, triples: Iterable[ox.Triple]) -> bool:
     """Return whether a document is an item, not a container, by its address or its type."""
-    stated = Triple(NamedNode(url), TYPE, ITEM)
+    stated = ox.Triple(ox.NamedNode(url), TYPE, ITEM)
     return not url.endswith("/") or any(triple == stated for triple in triples)
 
 
-def links(container: str, member: str, *, item: bool) -> tuple[Triple, Triple]:
+def links(container: str, member: str, *, item: bool) -> tuple[ox.Triple, ox.Triple]:
     """Return the two triples that link a member to its container."""
-    outer, inner = NamedNode(container), NamedNode(member)
+    outer, inner = ox.NamedNode(container), ox.NamedNode(member)
     back = HAS_CONTAINER if item else HAS_PARENT
-    return Triple(outer, CONTAINS, inner), Triple(inner, back, outer)
+    return ox.Triple(outer, CONTAINS, inner), ox.Triple(inner, back, outer)
 
 
-def without_links(url: str, triples: Iterable[Triple], members: Iterable[str]) -> list[Triple]:
+def without_links(
+    url: str, triples: Iterable[ox.Triple], members: Iterable[str]
+) -> list[ox.Triple]:
     """Return a document's triples without the membership triples."""
     inside = set(members)
-    own = NamedNode(url)
-    kept: list[Triple] = []
+    own = ox.NamedNode(url)
+    kept: list[ox.Triple] = []
     for triple in triples:
         subject, predicate, object_ = triple
         if predicate == CONTAINS and subject == own:
-            if not isinstance(object_, NamedNode) or object_.value not in inside:
+            if not isinstance(object_, ox.NamedNode) or object_.value not in inside:
                 raise Refused(409, f"only the server says what {url} contains; put it there")
             continue
         back = predicate in (HAS_PARENT, HAS_CONTAINER) and object_ == own
-        if not (back and isinstance(subject, NamedNode) and subject.value in inside):
+        if not (back and isinstance(subject, ox.NamedNode) and subject.value in inside):
             kept.append(triple)
     return kept
 
 
-def _lines(triples: Iterable[Triple]) -> str:
+def _lines(triples: Iterable[ox.Triple]) -> str:
     return "".join(f"{' '.join(full(part) for part in triple)} .\n" for triple in triples)
 
 
-def added(url: str, triples: Sequence[Triple]) -> str:
+def added(url: str, triples: Sequence[ox.Triple]) -> str:
     """Return the update that adds triples to a document and to the default graph."""
     if not triples:
         return ""
@@ -175,7 +165,7 @@ class Folder:
         except OSError as error:
             raise UsageError(f"cannot be made: {error.strerror}", where=str(root)) from error
 
-    def documents(self) -> Iterator[tuple[str, list[Triple]]]:
+    def documents(self) -> Iterator[tuple[str, list[ox.Triple]]]:
         """Read all documents."""
         for file in sorted(self._root.rglob(f"*{_SUFFIX}")):
             if file.is_dir():
@@ -188,38 +178,28 @@ class Folder:
                 raise UsageError("the name is no name of a document", where=str(file), hint=hint)
             try:
                 data = file.read_bytes()
-                read = parse(data, RdfFormat.TURTLE, base_iri=url, rename_blank_nodes=True)
+                read = ox.parse(data, ox.RdfFormat.TURTLE, base_iri=url, rename_blank_nodes=True)
                 yield url, [quad.triple for quad in read]
             except SyntaxError as error:
                 raise UsageError(f"not Turtle: {error}", where=str(file)) from error
             except OSError as error:
                 raise UsageError(f"cannot be read: {error.strerror}", where=str(file)) from error
 
-    def write(self, url: str, triples: Sequence[Triple], *, new: bool) -> None:
+    def write(self, url: str, triples: Sequence[ox.Triple], *, new: bool) -> None:
         """Write a document's file atomically."""
         file = self._file(url)
         try:
             # Two documents can want one file: `a` and `A` on some disks, `a/index` and `a/`.
             if new and file.exists():
                 raise Refused(409, f"another document is kept in the file {file.name}")
-            file.parent.mkdir(parents=True, exist_ok=True)
-            # Not by the name of the file, which may have the greatest length already.
-            handle, name = tempfile.mkstemp(dir=file.parent, prefix=".", suffix=".part")
-            try:
-                with os.fdopen(handle, "wb") as out:
-                    out.write(serialize(triples, format=RdfFormat.TURTLE) or b"")
-                    out.flush()
-                    os.fsync(out.fileno())
-                os.replace(name, file)  # noqa: PTH105 - atomic
-            except BaseException:
-                with contextlib.suppress(OSError):
-                    os.unlink(name)  # noqa: PTH108
-                raise
-        except (FileExistsError, NotADirectoryError, IsADirectoryError) as error:
-            raise Refused(409, f"a file is in the way of {url}") from error
-        except OSError as error:
-            status = 414 if "name too long" in str(error).lower() else 507
-            raise Refused(status, f"the file cannot be written: {error.strerror}") from error
+            write_bytes_atomically(file, ox.serialize(triples, format=ox.RdfFormat.TURTLE) or b"")
+        except (OSError, RecordError) as error:
+            cause = error.__cause__ if isinstance(error, RecordError) else error
+            assert isinstance(cause, OSError)
+            if isinstance(cause, FileExistsError | NotADirectoryError | IsADirectoryError):
+                raise Refused(409, f"a file is in the way of {url}") from error
+            status = 414 if cause.errno == errno.ENAMETOOLONG else 507
+            raise Refused(status, f"the file cannot be written: {cause.strerror}") from error
 
     def remove(self, url: str) -> None:
         """Remove a document's file, and a container's folder if empty."""
@@ -247,7 +227,7 @@ class Document:
     """A document at one moment."""
 
     url: str  #: Its address
-    triples: tuple[Triple, ...]  #: Its triples, including the server's membership triples
+    triples: tuple[ox.Triple, ...]  #: Its triples, including the server's membership triples
 
     @cached_property
     def version(self) -> str:
@@ -279,14 +259,14 @@ class Documents:
         *,
         folder: Path | None = None,
         store: Path | None = None,
-        initial: Mapping[str, Sequence[Triple]] | None = None,
+        initial: Mapping[str, Sequence[ox.Triple]] | None = None,
     ) -> None:
         if (folder, store, initial).count(None) < 2:
             raise UsageError("give one of: initial documents, a folder, a store")
         self.base = checked_base(base)
         self._lock = threading.RLock()
         try:
-            self._store = Store() if store is None else Store(str(store))
+            self._store = ox.Store() if store is None else ox.Store(str(store))
         except OSError as error:
             raise UsageError(f"cannot open the store: {error}", where=str(store)) from error
         self._folder = None if folder is None else Folder(folder, self.base)
@@ -309,26 +289,26 @@ class Documents:
         with self._lock:
             return self._read(url)
 
-    def written(self) -> dict[str, list[Triple]]:
+    def written(self) -> dict[str, list[ox.Triple]]:
         """Return the written triples of every document that is not empty, by address."""
         with self._lock:
             urls = sorted(graph.value for graph in self._store.named_graphs())
             held = {url: self._own(self._read(url)) for url in urls}
         return {url: triples for url, triples in held.items() if triples}
 
-    def put(self, url: str, triples: Sequence[Triple], check: Check = lambda _: None) -> bool:
+    def put(self, url: str, triples: Sequence[ox.Triple], check: Check = lambda _: None) -> bool:
         """Create or replace a document at the base or below; return whether it was created.
 
         `check` is called with the current version or None, and may raise to refuse the write.
         """
         return self._change(url, check, lambda _: triples)
 
-    def append(self, url: str, triples: Sequence[Triple], check: Check = lambda _: None) -> bool:
+    def append(self, url: str, triples: Sequence[ox.Triple], check: Check = lambda _: None) -> bool:
         """Add triples to a document, or create it; see `put`."""
         return self._change(url, check, lambda before: [*self._own(before), *triples])
 
     def _change(
-        self, url: str, check: Check, made: Callable[[Document | None], Sequence[Triple]]
+        self, url: str, check: Check, made: Callable[[Document | None], Sequence[ox.Triple]]
     ) -> bool:
         with self._lock:
             before = self._read(url)
@@ -338,7 +318,7 @@ class Documents:
     def change(
         self,
         url: str,
-        change: Callable[[Sequence[Triple]], Sequence[Triple]],
+        change: Callable[[Sequence[ox.Triple]], Sequence[ox.Triple]],
         check: Check = lambda _: None,
     ) -> None:
         """Replace a document by a function of its triples; see `put`."""
@@ -380,41 +360,41 @@ class Documents:
         *,
         default_graphs: Sequence[str] = (),
         named_graphs: Sequence[str] = (),
-    ) -> QuerySolutions | QueryTriples | QueryBoolean:
+    ) -> ox.QuerySolutions | ox.QueryTriples | ox.QueryBoolean:
         """Query a snapshot of all documents."""
         # Each change is one transaction, so a long query blocks nobody.
         return self._store.query(
             text,
             base_iri=self.base,
-            default_graph=[NamedNode(name) for name in default_graphs] or None,
-            named_graphs=[NamedNode(name) for name in named_graphs] or None,
+            default_graph=[ox.NamedNode(name) for name in default_graphs] or None,
+            named_graphs=[ox.NamedNode(name) for name in named_graphs] or None,
         )
 
     def _is_item(self, url: str) -> bool:
         # Do not read the document: a container can have very many members.
-        node = NamedNode(url)
+        node = ox.NamedNode(url)
         said = self._store.quads_for_pattern(node, TYPE, ITEM, node)
         return is_item(url, (quad.triple for quad in said))
 
     def _read(self, url: str) -> Document | None:
-        graph = NamedNode(url)
+        graph = ox.NamedNode(url)
         if not self._store.contains_named_graph(graph):
             return None
         held = self._store.quads_for_pattern(None, None, None, graph)
         return Document(url, tuple(quad.triple for quad in held))
 
     def _members(self, url: str) -> list[str]:
-        graph = NamedNode(url)
+        graph = ox.NamedNode(url)
         found = self._store.quads_for_pattern(graph, CONTAINS, None, graph)
-        return [quad.object.value for quad in found if isinstance(quad.object, NamedNode)]
+        return [quad.object.value for quad in found if isinstance(quad.object, ox.NamedNode)]
 
-    def _own(self, document: Document | None) -> list[Triple]:
+    def _own(self, document: Document | None) -> list[ox.Triple]:
         """Return a document's triples without the server's membership triples."""
         if document is None:
             return []
         return without_links(document.url, document.triples, self._members(document.url))
 
-    def _write(self, url: str, before: Document | None, triples: Iterable[Triple]) -> bool:
+    def _write(self, url: str, before: Document | None, triples: Iterable[ox.Triple]) -> bool:
         members = self._members(url)
         own = list(dict.fromkeys(without_links(url, triples, members)))
         if members and is_item(url, own):
@@ -436,7 +416,7 @@ class Documents:
 
     def _make_containers(self, urls: Iterable[str]) -> None:
         for url in urls:
-            if self._store.contains_named_graph(NamedNode(url)):
+            if self._store.contains_named_graph(ox.NamedNode(url)):
                 if self._is_item(url):
                     raise Refused(409, f"{url} is a dh:Item, which cannot contain documents")
                 continue
@@ -448,17 +428,17 @@ class Documents:
                 update += added(above, links(above, url, item=False))
             self._store.update(update)
 
-    def _load(self, known: Mapping[str, Sequence[Triple]]) -> None:
+    def _load(self, known: Mapping[str, Sequence[ox.Triple]]) -> None:
         pairs = dict.fromkeys(pair for url in known for pair in ancestors(self.base, url))
         stated = {url: list(triples) for url, triples in known.items()}
         for container, member in pairs:
             item = is_item(member, known.get(member, ()))
             stated.setdefault(container, []).extend(links(container, member, item=item))
         for url in stated:
-            self._store.add_graph(NamedNode(url))
+            self._store.add_graph(ox.NamedNode(url))
         self._store.bulk_extend(
-            Quad(triple.subject, triple.predicate, triple.object, graph)
+            ox.Quad(triple.subject, triple.predicate, triple.object, graph)
             for url, triples in stated.items()
             for triple in triples
-            for graph in (NamedNode(url), DefaultGraph())
+            for graph in (ox.NamedNode(url), ox.DefaultGraph())
         )

@@ -8,17 +8,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from pyoxigraph import (
-    BlankNode,
-    DefaultGraph,
-    NamedNode,
-    Quad,
-    RdfFormat,
-    Store,
-    Triple,
-    parse,
-    serialize,
-)
+import pyoxigraph as ox
 
 from reasoningbank.errors import QueryError
 from reasoningbank.sparql.formats import blows_up
@@ -36,11 +26,11 @@ class Refused(Exception):  # noqa: N818 - an answer, not a defect
 
 
 #: What documents are read and written in; the first is what is sent where anything will do.
-GRAPH_FORMATS: Mapping[str, RdfFormat] = {
-    "text/turtle": RdfFormat.TURTLE,
-    "application/n-triples": RdfFormat.N_TRIPLES,
-    "application/ld+json": RdfFormat.JSON_LD,
-    "application/rdf+xml": RdfFormat.RDF_XML,
+GRAPH_FORMATS: Mapping[str, ox.RdfFormat] = {
+    "text/turtle": ox.RdfFormat.TURTLE,
+    "application/n-triples": ox.RdfFormat.N_TRIPLES,
+    "application/ld+json": ox.RdfFormat.JSON_LD,
+    "application/rdf+xml": ox.RdfFormat.RDF_XML,
 }
 
 
@@ -69,29 +59,29 @@ def best(accept: str, offers: Sequence[str]) -> str | None:
     return preferred if liked[preferred] > 0 else None
 
 
-def read_triples(body: bytes, media_type: str, base: str) -> list[Triple]:
+def read_triples(body: bytes, media_type: str, base: str) -> list[ox.Triple]:
     """Read a request's body as one graph with fresh blank nodes."""
     kind = GRAPH_FORMATS.get(media_type)
     if kind is None:
         known = ", ".join(GRAPH_FORMATS)
         what = f"{media_type or 'no content type'} is not a supported RDF format"
         raise Refused(415, f"{what}; send one of {known}", {"Accept-Post": known})
-    if kind == RdfFormat.RDF_XML and blows_up(body):
+    if kind == ox.RdfFormat.RDF_XML and blows_up(body):
         raise Refused(400, "the XML entities expand to far more than was sent")
     try:
         check_terms(body)
-        quads = list(parse(body, kind, base_iri=base, rename_blank_nodes=True))
+        quads = list(ox.parse(body, kind, base_iri=base, rename_blank_nodes=True))
     except (SyntaxError, ValueError) as error:
         raise Refused(400, f"the body is not {media_type}: {error}") from error
-    if any(isinstance(quad.graph_name, NamedNode) for quad in quads):
+    if any(isinstance(quad.graph_name, ox.NamedNode) for quad in quads):
         raise Refused(400, "the body names graphs, but a document is one graph")
     return list(dict.fromkeys(quad.triple for quad in quads))
 
 
-def written(triples: Sequence[Triple], media_type: str) -> bytes:
+def written(triples: Sequence[ox.Triple], media_type: str) -> bytes:
     """Serialise a document."""
     try:
-        return serialize(triples, format=GRAPH_FORMATS[media_type]) or b""
+        return ox.serialize(triples, format=GRAPH_FORMATS[media_type]) or b""
     except ValueError as error:
         raise Refused(406, f"the document cannot be written as {media_type}: {error}") from error
 
@@ -124,7 +114,7 @@ def _among(header: str, version: str | None) -> bool:
     return "*" in tags or any(tag.strip('"').partition(".")[0] == version for tag in tags)
 
 
-def fingerprint(triples: Sequence[Triple]) -> str:
+def fingerprint(triples: Sequence[ox.Triple]) -> str:
     """Return a digest of a graph that does not depend on its blank node labels.
 
     Graphs that differ only in how blank nodes that look alike are linked may have the same one.
@@ -138,13 +128,13 @@ def fingerprint(triples: Sequence[Triple]) -> str:
 _ROUNDS = 16
 
 
-def _colours(triples: Sequence[Triple]) -> dict[object, str]:
+def _colours(triples: Sequence[ox.Triple]) -> dict[object, str]:
     """Return a name for each blank node that is made of what surrounds it."""
     around: defaultdict[object, list[tuple[str, str, object]]] = defaultdict(list)
     for subject, predicate, object_ in triples:
-        if isinstance(subject, BlankNode):
+        if isinstance(subject, ox.BlankNode):
             around[subject].append((">", str(predicate), object_))
-        if isinstance(object_, BlankNode):
+        if isinstance(object_, ox.BlankNode):
             around[object_].append(("<", str(predicate), subject))
     colours: dict[object, str] = dict.fromkeys(around, "_:")
     for _ in range(_ROUNDS):
@@ -187,7 +177,7 @@ def expanded(text: str) -> str:
     return plain
 
 
-def updated(triples: Sequence[Triple], update: str, base: str) -> list[Triple]:
+def updated(triples: Sequence[ox.Triple], update: str, base: str) -> list[ox.Triple]:
     """Return a document after an update, which sees it as the default graph."""
     if len(update) > MAX_CHARS:
         raise Refused(413, f"the update has more than {MAX_CHARS:,} characters")
@@ -204,9 +194,10 @@ def updated(triples: Sequence[Triple], update: str, base: str) -> list[Triple]:
             f"{beyond.text.upper()} reaches beyond the document; "
             "use only INSERT DATA, DELETE DATA or DELETE/INSERT WHERE",
         )
-    scratch = Store()
+    scratch = ox.Store()
     scratch.extend(
-        Quad(triple.subject, triple.predicate, triple.object, DefaultGraph()) for triple in triples
+        ox.Quad(triple.subject, triple.predicate, triple.object, ox.DefaultGraph())
+        for triple in triples
     )
     try:
         scratch.update(update, base_iri=base)

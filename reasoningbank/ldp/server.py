@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import io
 import logging
+import shutil
 import socket
+import tempfile
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,14 +17,7 @@ from typing import IO, Any
 from urllib.parse import parse_qs, quote, unquote, urlsplit
 from uuid import uuid4
 
-from pyoxigraph import (
-    BlankNode,
-    NamedNode,
-    QueryResultsFormat,
-    QueryTriples,
-    Triple,
-    serialize,
-)
+import pyoxigraph as ox
 
 from reasoningbank.errors import QueryError, SetupError
 from reasoningbank.ldp.documents import Document, Documents, document_url
@@ -46,12 +40,6 @@ _MAX_NAME = 100
 METHODS = "GET, HEAD, PUT, POST, PATCH, DELETE, OPTIONS"
 _ALLOWED = {"Allow": METHODS, "Accept-Post": ", ".join(GRAPH_FORMATS), "Accept-Patch": UPDATE}
 _LDP = "http://www.w3.org/ns/ldp#"
-_EXTENSIONS = {
-    "text/turtle": "ttl",
-    "application/n-triples": "nt",
-    "application/ld+json": "jsonld",
-    "application/rdf+xml": "rdf",
-}
 
 
 @dataclass(frozen=True)
@@ -180,16 +168,16 @@ def _done(documents: Documents, url: str, status: int) -> Response:
 
 
 def _tag(document: Document, media_type: str) -> str:
-    return f'"{document.version}.{_EXTENSIONS[media_type]}"'
+    return f'"{document.version}.{GRAPH_FORMATS[media_type].file_extension}"'
 
 
 QUERY = "application/sparql-query"
 FORM = "application/x-www-form-urlencoded"
-TABLE_FORMATS: Mapping[str, QueryResultsFormat] = {
-    "application/sparql-results+json": QueryResultsFormat.JSON,
-    "application/sparql-results+xml": QueryResultsFormat.XML,
-    "text/tab-separated-values": QueryResultsFormat.TSV,
-    "text/csv": QueryResultsFormat.CSV,
+TABLE_FORMATS: Mapping[str, ox.QueryResultsFormat] = {
+    "application/sparql-results+json": ox.QueryResultsFormat.JSON,
+    "application/sparql-results+xml": ox.QueryResultsFormat.XML,
+    "text/tab-separated-values": ox.QueryResultsFormat.TSV,
+    "text/csv": ox.QueryResultsFormat.CSV,
 }
 _SD = "http://www.w3.org/ns/sparql-service-description#"
 
@@ -212,9 +200,9 @@ def query_result(
         raise Refused(400, str(error)) from error
     except (SyntaxError, ValueError) as error:
         raise Refused(400, f"the query does not parse: {error}") from error
-    if isinstance(found, QueryTriples):
+    if isinstance(found, ox.QueryTriples):
         media_type = request.wanted("the result is", GRAPH_FORMATS)
-        return media_type, lambda out: serialize(found, out, GRAPH_FORMATS[media_type])
+        return media_type, lambda out: ox.serialize(found, out, GRAPH_FORMATS[media_type])
     media_type = request.wanted("the result is", TABLE_FORMATS)
     return media_type, lambda out: found.serialize(out, TABLE_FORMATS[media_type])
 
@@ -224,14 +212,16 @@ def describe_service(documents: Documents, request: Request) -> Response | None:
     if request.method not in ("GET", "HEAD") or request.query:
         return None
     media_type = request.wanted("the description is", GRAPH_FORMATS)
-    service = BlankNode()
+    service = ox.BlankNode()
     facts = {
         "http://www.w3.org/1999/02/22-rdf-syntax-ns#type": f"{_SD}Service",
         f"{_SD}endpoint": f"{documents.base}sparql",
         f"{_SD}supportedLanguage": f"{_SD}SPARQL11Query",
         f"{_SD}feature": f"{_SD}UnionDefaultGraph",
     }
-    triples = [Triple(service, NamedNode(name), NamedNode(to)) for name, to in facts.items()]
+    triples = [
+        ox.Triple(service, ox.NamedNode(name), ox.NamedNode(to)) for name, to in facts.items()
+    ]
     headers = {"Content-Type": f"{media_type}; charset=utf-8", "Vary": "Accept"}
     return Response(200, headers, written(triples, media_type))
 
@@ -259,6 +249,8 @@ def _query(request: Request) -> tuple[str, Mapping[str, list[str]]]:
 
 
 MAX_BODY = 64 * 1024 * 1024
+#: Bytes of a result that are kept in memory until all of it is there.
+_IN_MEMORY = 16 * 1024 * 1024
 #: Bytes of an oversized body that are read, so that its sender sees the response.
 _MAX_UNWANTED = 1024 * 1024
 _MAX_DIGITS = 19
@@ -289,7 +281,7 @@ class LDPServer:
         port: int | None = None,
         folder: Path | None = None,
         store: Path | None = None,
-        initial: Mapping[str, Sequence[Triple]] | None = None,
+        initial: Mapping[str, Sequence[ox.Triple]] | None = None,
     ) -> None:
         try:
             self._http = _Server(("127.0.0.1", port or 0))
@@ -399,7 +391,7 @@ class _Handler(BaseHTTPRequestHandler):
                 if description is not None:
                     self._send(description)
                 else:
-                    self._stream(*query_result(self.server.documents, request))
+                    self._send_result(*query_result(self.server.documents, request))
             else:
                 self._send(respond(self.server.documents, request))
         except Refused as refused:
@@ -456,52 +448,26 @@ class _Handler(BaseHTTPRequestHandler):
             raise Refused(415, "send the body uncompressed")
         return body
 
-    def _send(self, reply: Response) -> None:
+    def _send_result(self, media_type: str, write: Callable[[IO[bytes]], object]) -> None:
+        # It is complete before the first byte is sent: a query that fails half-way is an error.
+        with tempfile.SpooledTemporaryFile(_IN_MEMORY) as result:
+            try:
+                write(result)
+            except (OSError, RuntimeError, ValueError) as error:
+                raise Refused(500, f"the query failed: {error}") from error
+            self._send(Response(200, {"Content-Type": media_type}), result)
+
+    def _send(self, reply: Response, result: IO[bytes] | None = None) -> None:
         self.send_response(reply.status)
         for name, value in reply.headers.items():
             self.send_header(name, value)
         if reply.status not in (204, 304):
-            self.send_header("Content-Length", str(len(reply.body)))
+            self.send_header("Content-Length", str(result.tell() if result else len(reply.body)))
         if self.close_connection:
             self.send_header("Connection", "close")
         self.end_headers()
         if self.command != "HEAD":
             self.wfile.write(reply.body)
-
-    def _stream(self, media_type: str, write: Callable[[IO[bytes]], object]) -> None:
-        chunked = self.request_version != "HTTP/1.0"
-        self.close_connection |= not chunked
-        self.send_response(200)
-        self.send_header("Content-Type", media_type)
-        if chunked:
-            self.send_header("Transfer-Encoding", "chunked")
-        self.end_headers()
-        if self.command == "HEAD":
-            return
-        out = io.BufferedWriter(_Chunks(self.wfile, chunked), 64 * 1024)
-        try:
-            write(out)
-            out.flush()
-            if chunked:
-                self.wfile.write(b"0\r\n\r\n")
-        except Exception:
-            # Without the last chunk, clients see that the result is incomplete.
-            self.close_connection = True
-            with contextlib.suppress(OSError):
-                out.flush()
-
-
-class _Chunks(io.RawIOBase):
-    """Sends what is written as chunks of HTTP/1.1, or as it is."""
-
-    def __init__(self, out: Any, chunked: bool) -> None:
-        self._out = out
-        self._chunked = chunked
-
-    def writable(self) -> bool:
-        return True
-
-    def write(self, data: Any) -> int:
-        text = bytes(data)
-        self._out.write(b"%x\r\n%b\r\n" % (len(text), text) if self._chunked else text)
-        return len(text)
+            if result is not None:
+                result.seek(0)
+                shutil.copyfileobj(result, self.wfile)

@@ -1,4 +1,4 @@
-"""Cards about the endpoint, and answering questions with a model; slow to import."""
+"""Answering questions with a model; slow to import."""
 
 from __future__ import annotations
 
@@ -11,52 +11,16 @@ from typing import Any
 from reasoningbank.agents import UNJUDGED, Attempt, make_agent
 from reasoningbank.algebra import QueryRequest
 from reasoningbank.algebra.evaluation import naming_columns
-from reasoningbank.corpus import Pack, Task
+from reasoningbank.corpus import Task
 from reasoningbank.errors import BudgetError, ModelError, SetupError, ToolError, UsageError
 from reasoningbank.experiment import Arm, Experiment
 from reasoningbank.experiment.context import context_at
 from reasoningbank.experiment.trial import attempt_task
 from reasoningbank.judge import GoldStore
 from reasoningbank.lm import open_lm
-from reasoningbank.mcp.sessions import Once, Opened, Session, Settings
+from reasoningbank.mcp.sessions import MAX_QUESTION, Opened, Session, Settings
 from reasoningbank.mcp.toolbox import shown
-from reasoningbank.memory.context import Budgets, ContextBuilder
 from reasoningbank.trajectory import Event
-
-#: Token budgets of the cards, which are read once, not with every question.
-BUDGETS = Budgets(L0=300, L1=800)
-#: Characters of a question.
-MAX_QUESTION = 2_000
-
-
-class Cards:
-    """Layers L0 and L1 of an endpoint, each built on first use."""
-
-    def __init__(self, pack: Pack, opened: Opened, hidden: frozenset[str]) -> None:
-        self._once = Once()
-        self._known: dict[str, Any] = {
-            "endpoint": opened.endpoint,
-            "vocabulary": opened.vocabulary,
-            "pack": pack,
-            "budgets": BUDGETS,
-            "hidden": hidden,
-            "tools": True,
-        }
-
-    def sense(self) -> str:
-        """Return the sense card."""
-        return self._builder("L0").static
-
-    def schema(self, question: str) -> str:
-        """Return the classes and properties near a question."""
-        text = " ".join(question.split())
-        if not text or len(text) > MAX_QUESTION:
-            raise UsageError("the question is empty or too long", hint="give one sentence")
-        return self._builder("L1").build(text).text
-
-    def _builder(self, layer: str) -> ContextBuilder:
-        return self._once.get(layer, lambda: ContextBuilder([layer], **self._known))
-
 
 #: Seconds between checks whether a waiting question was cancelled.
 _LOOK_S = 0.2
@@ -133,7 +97,6 @@ class Asker:
             what = f"a question has 1 to {MAX_QUESTION} characters, this one has {len(text)}"
             raise ToolError(what, hint="ask in one or two sentences")
         task = Task("ask", text, "", self._world.endpoint.url)
-
         cancelled = (stop or threading.Event()).is_set
 
         def check() -> None:

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, cast
 
 from reasoningbank import algebra
-from reasoningbank.algebra.reference import summary
+from reasoningbank.algebra.operation import summary
 from reasoningbank.errors import BudgetError, ReasoningBankError, ToolError
 from reasoningbank.mcp.sessions import Session
 from reasoningbank.sparql.terms import cut

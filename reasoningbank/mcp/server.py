@@ -22,7 +22,7 @@ from mcp.shared.exceptions import MCPError
 
 from reasoningbank.errors import ReasoningBankError, SetupError, ToolError, UsageError
 from reasoningbank.mcp.sessions import Session, Sessions, Shared
-from reasoningbank.mcp.toolbox import Tool, pages, read_page, root_of, toolbox
+from reasoningbank.mcp.toolbox import TEXTS, Tool, pages, read_page, root_of, toolbox
 from reasoningbank.sparql.terms import cut
 from reasoningbank.version import __version__
 
@@ -35,29 +35,19 @@ logger = logging.getLogger(__name__)
 #: Characters of an error.
 MAX_ERROR = 4_000
 
-_INSTRUCTIONS = """\
-{name}: an RDF knowledge graph behind a SPARQL endpoint.
-Read the resource {root}sense-card first; {root}schema/{{question}} lists the classes and \
-properties near a question.
-Find names with sparql_find, sparql_classes, sparql_properties, sparql_describe. sparql_query \
-returns a handle, not rows: look at them with sparql_peek or sparql_slice. Prefixes that \
-endpoint_info lists need no declaration.
-A note says what was cut and how to get the rest; an error says what to try next.
-algebra_run runs a whole program of queries, loops and documents in one call; \
-algebra_operations explains its operations."""
-
 
 def make_server(shared: Shared, sessions: Sessions) -> Server[Any]:
     """Return a server of the Model Context Protocol; its sessions keep their handles."""
     pack, root = shared.settings.pack, root_of(shared.settings)
     tools = toolbox(shared.settings, root)
+    schemas = {name: tool.arguments.model_json_schema() for name, tool in tools.items()}
 
     async def list_tools(_: object, __: object) -> types.ListToolsResult:
         found = [
             types.Tool(
                 name=tool.name,
                 description=tool.description,
-                input_schema=tool.arguments.model_json_schema(),
+                input_schema=schemas[tool.name],
                 annotations=types.ToolAnnotations(
                     read_only_hint=not tool.writes,
                     destructive_hint=tool.writes,
@@ -67,9 +57,6 @@ def make_server(shared: Shared, sessions: Sessions) -> Server[Any]:
             for tool in tools.values()
         ]
         return types.ListToolsResult(tools=found)
-
-    def input_schema(name: str) -> dict[str, Any] | None:
-        return tools[name].arguments.model_json_schema() if name in tools else None
 
     async def call_tool(
         context: ServerRequestContext[Any, Any], params: types.CallToolRequestParams
@@ -123,13 +110,13 @@ def make_server(shared: Shared, sessions: Sessions) -> Server[Any]:
         "reasoningbank",
         version=__version__,
         title=f"ReasoningBank: {pack.name}",
-        instructions=_INSTRUCTIONS.format(name=pack.title or pack.name, root=root),
+        instructions=TEXTS["instructions"].format(name=pack.title or pack.name, root=root),
         on_list_tools=list_tools,
         on_call_tool=call_tool,
         on_list_resources=list_resources,
         on_list_resource_templates=list_templates,
         on_read_resource=read_resource,
-        get_tool_input_schema=input_schema,
+        get_tool_input_schema=schemas.get,
     )
 
 

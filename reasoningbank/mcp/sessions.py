@@ -18,7 +18,7 @@ from mcp.server.context import ServerRequestContext
 from mcp.types.version import MODERN_PROTOCOL_VERSIONS
 
 from reasoningbank.corpus import Pack, Task, load_shacl_tasks, open_endpoint, split_tasks
-from reasoningbank.errors import SetupError, ToolError
+from reasoningbank.errors import SetupError, ToolError, UsageError
 from reasoningbank.refs import RefStore
 from reasoningbank.schema import EndpointProfile, Schema
 from reasoningbank.sparql import EndpointConfig, SPARQLClient
@@ -26,10 +26,13 @@ from reasoningbank.tools import EndpointTools, MemoryTools, SPARQLTools
 
 if TYPE_CHECKING:
     from reasoningbank.algebra.stage import Stage
-    from reasoningbank.mcp.asking import Asker, Cards
+    from reasoningbank.mcp.asking import Asker
     from reasoningbank.memory import MemoryBank
 
 T = TypeVar("T")
+
+#: Characters of a question.
+MAX_QUESTION = 2_000
 
 
 @dataclass(frozen=True)
@@ -153,13 +156,29 @@ class Shared:
 
         return self._kept("bank", lambda: MemoryBank(file, readonly=True))
 
-    def cards(self) -> Cards:
-        """Return the cards about the endpoint; raises if it cannot be opened or does not answer."""
+    def card(self, layer: str, question: str = "") -> str:
+        """Return a card about the endpoint: layer L0, or L1 near a question; raises as `opened`."""
         opened = self.opened
-        from reasoningbank.mcp.asking import Cards
+        from reasoningbank.memory.context import Budgets, ContextBuilder
 
-        make = lambda: Cards(self.settings.pack, opened, self.hidden())  # noqa: E731
-        return self._once.get("cards", make)
+        text = " ".join(question.split())
+        if layer == "L1" and not 0 < len(text) <= MAX_QUESTION:
+            raise UsageError("the question is empty or too long", hint="give one sentence")
+
+        def make() -> ContextBuilder:
+            return ContextBuilder(
+                [layer],
+                endpoint=opened.endpoint,
+                vocabulary=opened.vocabulary,
+                pack=self.settings.pack,
+                # Cards are read once, not with every question.
+                budgets=Budgets(L0=300, L1=800),
+                hidden=self.hidden(),
+                tools=True,
+            )
+
+        card = self._once.get(layer, make)
+        return card.build(text).text if text else card.static
 
     def stage(self) -> Stage:
         """Return the pack's offline world: its endpoint, and the resources that programs read."""
@@ -227,9 +246,9 @@ class Session:
     @property
     def sparql(self) -> SPARQLTools:
         """The query tools."""
+        opened = self.shared.opened
 
         def make() -> SPARQLTools:
-            opened = self.shared.opened
             return SPARQLTools(
                 opened.endpoint,
                 store=self.store,
@@ -243,10 +262,10 @@ class Session:
     @property
     def endpoints(self) -> EndpointTools:
         """The discovery tools."""
+        endpoints, packs = [self.shared.opened.endpoint], [self.shared.settings.pack]
+        hidden = self.shared.hidden()
 
         def make() -> EndpointTools:
-            endpoints, packs = [self.shared.opened.endpoint], [self.shared.settings.pack]
-            hidden = self.shared.hidden()
             return EndpointTools(endpoints, store=self.store, packs=packs, hidden=hidden)
 
         return self._once.get("endpoints", make)

@@ -8,9 +8,11 @@ from __future__ import annotations
 import inspect
 import json
 import threading
+import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from operator import attrgetter
+from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import quote, unquote
 
@@ -26,22 +28,7 @@ from reasoningbank.tools.sparql import TOOL_NAMES as SPARQL_TOOLS
 #: Mistakes of one call that are reported.
 MAX_MISTAKES = 3
 
-_ABOUT = {
-    "ref": "A handle's key, as a tool gave it, e.g. results_0",
-    "query": "The text",
-    "limit": "Maximum number; lowered to the tool's cap with a note",
-    "n": "Maximum number; lowered to the tool's cap with a note",
-    "start": "The first of them, from 0",
-    "end": "The one after the last",
-    "full": "Whether terms are given in full, as in N-Triples",
-    "uri": "A resource: an IRI, or a prefixed name",
-    "class_uri": "A class: an IRI, or a prefixed name",
-    "pattern": "A part of a name",
-    "path": "A pack; optional",
-    "name": "A name or an address",
-    "url": "The address of an endpoint",
-    "item_id": "An id that memory_search gave",
-}
+TEXTS = tomllib.loads(Path(__file__).with_name("texts.toml").read_text("utf-8"))
 
 #: A handle, given by its key or as a whole.
 HandleKey = Annotated[str, BeforeValidator(lambda ref: key_of(ref) or ref)]
@@ -87,7 +74,7 @@ def method_tool(
     for one in list(inspect.signature(method, eval_str=True).parameters.values())[1:]:
         wanted = HandleKey if one.name == "ref" else one.annotation
         default = ... if one.default is inspect.Parameter.empty else one.default
-        fields[one.name] = (wanted, Field(default, description=_ABOUT.get(one.name)))
+        fields[one.name] = (wanted, Field(default, description=TEXTS["parameters"].get(one.name)))
     arguments = create_model(name, __config__=ConfigDict(extra="forbid"), **fields)
 
     def call(session: Session, given: dict[str, Any], _: threading.Event) -> dict[str, Any]:
@@ -108,22 +95,6 @@ def shown(value: Any) -> dict[str, Any]:
 
 
 _GIVE_HANDLES = ("sparql_query", "federated_endpoints", "service_desc")
-_RUN = (
-    'Run a Web Algebra program: one JSON object {"@op": NAME, "args": {...}}, or a list of them '
-    "in order. Operations nest, ForEach iterates over the rows of a SELECT, Value reads a column "
-    "of the row. algebra_operations lists and explains them, algebra_validate checks a program; "
-    "ALGEBRA/schema is their JSON Schema. It may ask the endpoint ENDPOINT and read WHERE. WRITES "
-    "A long result comes as a handle with its first items; algebra_slice returns the others."
-)
-
-_EXPLAIN = (
-    "List the operations of Web Algebra programs with their signatures, or explain some in full: "
-    "what each does, its arguments, examples."
-)
-_VALIDATE = (
-    "Check a Web Algebra program without running it: every mistake with its JSON path, or the "
-    "operations that it calls and whether it writes."
-)
 
 
 class _Strict(BaseModel):
@@ -185,18 +156,18 @@ def _algebra(settings: Settings, resources: str) -> Iterator[Tool]:
     served = [documents.resources] if documents is not None and documents.resources else []
     reads = ", ".join([*served, *settings.allow_write, *settings.allow_read])
     description = (
-        _RUN.replace("ALGEBRA", f"{resources}algebra")
+        TEXTS["run"]
+        .replace("ALGEBRA", f"{resources}algebra")
         .replace("ENDPOINT", settings.pack.endpoint or settings.url or "")
         .replace("WHERE", f"below {reads}" if reads else "no other address")
         .replace("WRITES", f"It may write below {below}." if below else "It may write nothing.")
     )
-    yield _program_tool("explain", "algebra_operations", _EXPLAIN, _Names)
-    yield _program_tool("validate", "algebra_validate", _VALIDATE, _Checked)
+    yield _program_tool("explain", "algebra_operations", TEXTS["explain"], _Names)
+    yield _program_tool("validate", "algebra_validate", TEXTS["validate"], _Checked)
     world = bool(settings.allow_write or settings.allow_read)
     traits = {"makes_handle": True, "writes": bool(below), "open_world": world}
     yield _program_tool("run", "algebra_run", description, _Program, **traits)
-    about = "Return items of a program's long result."
-    yield _program_tool("show", "algebra_slice", about, _Slice)
+    yield _program_tool("show", "algebra_slice", TEXTS["show"], _Slice)
 
 
 def _program_tool(
@@ -216,11 +187,7 @@ def _ask(settings: Settings) -> Tool:
     def call(session: Session, given: dict[str, Any], stop: threading.Event) -> dict[str, Any]:
         return session.shared.asker().ask(session, given["question"], stop)
 
-    description = (
-        f"Let an agent with the model {settings.lm} answer a question: the query it wrote, a "
-        "handle for its result, the first rows, and what it cost. Slow; explore with the other "
-        "tools where you can."
-    )
+    description = TEXTS["ask"].format(lm=settings.lm)
     return Tool("ask", description, _Question, call, makes_handle=True, open_world=True)
 
 
@@ -249,41 +216,17 @@ def root_of(settings: Settings) -> str:
 def pages(shared: Shared) -> list[Page]:
     """Return the resources of a server; the last one has a variable in its address."""
     root, pack = root_of(shared.settings), shared.settings.pack
-    found = [
-        Page(
-            f"{root}sense-card",
-            "sense card",
-            f"What {pack.name} is and holds, in a few lines: sizes, main classes, prefixes",
-            "text/plain",
-            lambda _: shared.cards().sense(),
-        ),
-        Page(
-            f"{root}algebra/operations",
-            "operations of programs",
-            "Every operation of Web Algebra with its arguments and an example",
-            "text/markdown",
-            _operations,
-        ),
-        Page(
-            f"{root}algebra/schema",
-            "JSON Schema of programs",
-            "The JSON Schema of Web Algebra programs",
-            "application/json",
-            _schema,
-        ),
-        Page(
-            f"{root}schema/",
-            "schema card",
-            "The classes and properties near a question, with domains, ranges and usage",
-            "text/plain",
-            lambda question: shared.cards().schema(question),
-            variable="question",
-        ),
-    ]
+    reads: dict[str, Callable[[str], str]] = {"sense-card": lambda _: shared.card("L0")}
     if (schema := pack.schema) is not None:
-        about = f"The classes and properties of {pack.name} with domains, ranges and comments"
-        read = lambda _: schema.read_text(encoding="utf-8")  # noqa: E731
-        found.insert(1, Page(f"{root}schema", "schema", about, "text/turtle", read))
+        reads["schema"] = lambda _: schema.read_text(encoding="utf-8")
+    reads["algebra/operations"] = lambda _: _about_programs("operations")
+    reads["algebra/schema"] = lambda _: _about_programs("schema")
+    reads["schema/"] = lambda question: shared.card("L1", question)
+    found = []
+    for path, read in reads.items():
+        name, about, kind = TEXTS["pages"][path]
+        variable = "question" if path.endswith("/") else ""
+        found.append(Page(root + path, name, about.format(name=pack.name), kind, read, variable))
     return found
 
 
@@ -297,14 +240,10 @@ def read_page(shared: Shared, uri: str) -> tuple[str, str]:
     raise UsageError("no such resource", where=uri[:200], hint=f"choose one of {known}")
 
 
-def _operations(_: str) -> str:
+def _about_programs(what: str) -> str:
     # Slow to load.
-    from reasoningbank.algebra.reference import reference
+    from reasoningbank.algebra import program_schema, reference
 
-    return reference()
-
-
-def _schema(_: str) -> str:
-    from reasoningbank.algebra.reference import program_schema
-
+    if what == "operations":
+        return reference()
     return json.dumps(program_schema(), ensure_ascii=False, indent=1)

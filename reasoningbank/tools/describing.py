@@ -118,26 +118,19 @@ def _about(ask: Ask, side: str, pattern: str) -> About:
     return About(said, (note,))
 
 
-class Count(NamedTuple):
-    """A number that a query gives, and what it is where it is not the count of a COUNT."""
-
-    number: int | float
-    note: str = ""
-
-
-def counted(query: str, result: TableResult) -> Count:
-    """Return the number that a result says: of its COUNT, its one value, or its rows."""
+def counted(query: str, result: TableResult) -> tuple[int | float, str]:
+    """Return the number that a result says (of its COUNT, its one value, its rows), and of what."""
     counts = [name for name in _COUNT_COLUMN.findall(query) if name in result.variables]
     row = dict(zip(result.variables, result.rows(0, 1)[0], strict=True)) if result.n_rows else {}
     if result.n_rows == 1:
         name = counts[0] if len(counts) == 1 else next(iter(row), "") if len(row) == 1 else ""
         if (number := _number(row.get(name))) is not None:
             if name not in counts:
-                return Count(number, f"this is the value of ?{name}, which is not a COUNT")
-            return Count(number, f"this is ?{name}" if len(row) > 1 else "")
+                return number, f"this is the value of ?{name}, which is not a COUNT"
+            return number, f"this is ?{name}" if len(row) > 1 else ""
     what = "groups, not what is in them" if counts else "rows: the query has no COUNT"
     capped = ", cut at the endpoint's cap" if result.truncated else ""
-    return Count(result.n_rows, f"this is the number of {what}{capped}")
+    return result.n_rows, f"this is the number of {what}{capped}"
 
 
 def _number(term: Term | None) -> int | float | None:

@@ -14,22 +14,14 @@ from urllib.parse import urlsplit
 
 from pyoxigraph import NamedNode
 
+from reasoningbank import sparql
 from reasoningbank.corpus import Pack, endpoint_config, known_packs, load_pack
 from reasoningbank.corpus.pack import federated_config
 from reasoningbank.corpus.registry import Registry, RegistryEndpoint, read_registry
 from reasoningbank.errors import EndpointError, ToolError, UsageError
 from reasoningbank.refs import Ref, RefLike, RefStore
-from reasoningbank.sparql import (
-    Discovery,
-    EndpointConfig,
-    SPARQLClient,
-    address_key,
-    compact,
-    discover,
-    full,
-)
 from reasoningbank.sparql.terms import Term, cut
-from reasoningbank.tools.returns import Handle, brief_repr, fit, noted, page
+from reasoningbank.tools.returns import Handle, brief_repr, fit, noted, page, tool_error
 
 #: What agents see of each tool, in the order in which they need them.
 TOOL_NAMES = (
@@ -85,7 +77,7 @@ class EndpointTools:
 
     def __init__(
         self,
-        endpoints: Sequence[EndpointConfig] | None = None,
+        endpoints: Sequence[sparql.EndpointConfig] | None = None,
         *,
         store: RefStore | None = None,
         packs: Sequence[Pack | str | Path] = (),
@@ -97,7 +89,7 @@ class EndpointTools:
         self._packs = tuple(p if isinstance(p, Pack) else load_pack(p) for p in packs)
         self._addresses = Addresses(_known(self._packs) if endpoints is None else endpoints)
         self._hidden = frozenset(hidden)
-        self._asked: dict[EndpointConfig, Ref] = {}
+        self._asked: dict[sparql.EndpointConfig, Ref] = {}
 
     def close(self) -> None:
         """Release the handles, unless the store was given."""
@@ -114,10 +106,10 @@ class EndpointTools:
         try:
             registry = read_registry(pack, self._hidden)
         except UsageError as error:
-            raise _tool_error(error) from error
+            raise tool_error(error) from error
         if self._open:
             public = (e for e in registry.endpoints if is_public(e.url))
-            self._addresses.add(EndpointConfig(e.url, e.name, e.authority) for e in public)
+            self._addresses.add(sparql.EndpointConfig(e.url, e.name, e.authority) for e in public)
         size = len(json.dumps(asdict(registry), ensure_ascii=False))
         return self._keep(registry, "registry", len(registry.endpoints), size, registry.source)
 
@@ -169,20 +161,18 @@ class EndpointTools:
             deadline_s=min(config.deadline_s, DEADLINE_S),
         )
         try:
-            with SPARQLClient(patient) as client:
-                found = discover(client)
+            with sparql.SPARQLClient(patient) as client:
+                found = sparql.discover(client)
         except EndpointError as error:
-            raise ToolError(
-                error.what, where=config.source, hint="try again once", code=error.code
-            ) from error
-        size = sum(len(full(part)) for triple in found.triples for part in triple)
+            raise tool_error(error, "try again once").at(config.source) from error
+        size = sum(len(sparql.full(part)) for triple in found.triples for part in triple)
         ref = self._keep(found, "service_desc", len(found.triples), size, config.source)
         self._asked[config] = ref
         return ref
 
     def service_desc_stats(self, ref: RefLike) -> dict[str, Any]:
         """Return what an endpoint says of itself: sizes, numbers of graphs and features."""
-        found: Discovery = self.store.get(ref, "service_desc")
+        found: sparql.Discovery = self.store.get(ref, "service_desc")
         service, void = found.service, found.void
         stats: dict[str, Any] = {
             "source": service.source,
@@ -203,7 +193,7 @@ class EndpointTools:
 
     def service_desc_graphs(self, ref: RefLike, limit: int = 20, start: int = 0) -> dict[str, Any]:
         """List an endpoint's named graphs with their sizes, the largest first."""
-        found: Discovery = self.store.get(ref, "service_desc")
+        found: sparql.Discovery = self.store.get(ref, "service_desc")
         graphs = [
             {"graph": graph.name} | ({} if graph.triples is None else {"triples": graph.triples})
             for graph in found.named_graphs
@@ -217,7 +207,7 @@ class EndpointTools:
         self, ref: RefLike, limit: int = 50, start: int = 0
     ) -> dict[str, Any]:
         """List what an endpoint supports: languages, features, formats, functions."""
-        found: Discovery = self.store.get(ref, "service_desc")
+        found: sparql.Discovery = self.store.get(ref, "service_desc")
         show = self._shower(found)
         features = [{"kind": kind, "feature": show(name)} for kind, name in _features(found)]
         empty = "the endpoint does not say what it supports; service_desc_stats says what came"
@@ -226,7 +216,7 @@ class EndpointTools:
 
     def service_desc_sample(self, ref: RefLike, n: int = 10, start: int = 0) -> dict[str, Any]:
         """Show triples of an endpoint's description of itself."""
-        found: Discovery = self.store.get(ref, "service_desc")
+        found: sparql.Discovery = self.store.get(ref, "service_desc")
         show = self._shower(found)
         triples = [
             {"s": show(triple[0]), "p": show(triple[1]), "o": show(triple[2])}
@@ -252,7 +242,7 @@ class EndpointTools:
             if text and self._open:
                 return load_pack(text)
         except UsageError as error:
-            raise _tool_error(error) from error
+            raise tool_error(error) from error
         choices = ", ".join(sorted({*names, *known})) or "none"
         what = f"unknown pack {text[:200]!r}" if text else "no pack was named"
         raise ToolError(what, hint=f"available packs: {choices}", code="unknown-pack")
@@ -260,31 +250,31 @@ class EndpointTools:
     def _keep(self, value: Any, dtype: str, rows: int, sz: int, source: str) -> Ref:
         return Handle(self.store.put(value, dtype=dtype, rows=rows, sz=sz, source=source))
 
-    def _shower(self, found: Discovery) -> Callable[[Term], Any]:
+    def _shower(self, found: sparql.Discovery) -> Callable[[Term], Any]:
         prefixes = {**_SHORT, **self._addresses.find(found.service.endpoint).namespaces}
-        return lambda term: compact(term, prefixes)
+        return lambda term: sparql.compact(term, prefixes)
 
 
 class Addresses:
     """The endpoints that may be asked, found by public address or by name."""
 
-    def __init__(self, configs: Iterable[EndpointConfig]) -> None:
-        self._by_key: dict[str, EndpointConfig] = {}
+    def __init__(self, configs: Iterable[sparql.EndpointConfig]) -> None:
+        self._by_key: dict[str, sparql.EndpointConfig] = {}
         self.add(configs)
 
-    def add(self, configs: Iterable[EndpointConfig]) -> None:
+    def add(self, configs: Iterable[sparql.EndpointConfig]) -> None:
         """Allow further endpoints; one that is already known is kept."""
         for config in configs:
             for url in (config.url, config.address):
-                if key := address_key(url):
+                if key := sparql.address_key(url):
                     self._by_key.setdefault(key, config)
             self.add(config.federated)
 
     def allows(self, url: str) -> bool:
         """Return whether an address, in any spelling, may be asked."""
-        return (address_key(url) or "") in self._by_key
+        return (sparql.address_key(url) or "") in self._by_key
 
-    def find(self, wanted: str) -> EndpointConfig:
+    def find(self, wanted: str) -> sparql.EndpointConfig:
         """Return the endpoint with an address or a name."""
         configs = list(dict.fromkeys(self._by_key.values()))
         listed = "; ".join(f"{c.source} {c.url}" for c in configs[:12]) or "none"
@@ -292,7 +282,7 @@ class Addresses:
         if not isinstance(wanted, str):
             what = f"{brief_repr(wanted)} is not an address"
             raise ToolError(what, hint=f"ask one of: {listed}", code="unknown-endpoint")
-        found = self._by_key.get(address_key(wanted.strip().strip("<>")) or "")
+        found = self._by_key.get(sparql.address_key(wanted.strip().strip("<>")) or "")
         named = {config.source.casefold(): config for config in configs}
         found = found or named.get(wanted.strip().casefold())
         if found is not None:
@@ -304,7 +294,7 @@ class Addresses:
         raise ToolError(what, hint=f"{hint}one of: {listed}", code="unknown-endpoint")
 
 
-def _known(packs: Iterable[Pack]) -> Iterator[EndpointConfig]:
+def _known(packs: Iterable[Pack]) -> Iterator[sparql.EndpointConfig]:
     """Yield the endpoints that packs, and all known packs, name, at their public addresses."""
     every: list[Pack | Path] = [*packs, *known_packs().values()]
     for one in every:
@@ -318,7 +308,7 @@ def _known(packs: Iterable[Pack]) -> Iterator[EndpointConfig]:
 
 def is_public(url: str) -> bool:
     """Return whether an address is http or https and names no private machine."""
-    host = (urlsplit(url).hostname or "") if address_key(url) else ""
+    host = (urlsplit(url).hostname or "") if sparql.address_key(url) else ""
     try:
         return ipaddress.ip_address(host).is_global
     except ValueError:
@@ -332,9 +322,9 @@ def _named(registry: Registry, wanted: str) -> RegistryEndpoint:
     text = brief_repr(wanted) if not isinstance(wanted, str) else wanted.strip().strip("<>")[:2_000]
     names = {endpoint.name.casefold(): endpoint for endpoint in registry.endpoints}
     # The scheme may be left out, and the path too.
-    hosts = {(address_key(e.url) or "").partition("/")[0]: e for e in registry.endpoints}
+    hosts = {(sparql.address_key(e.url) or "").partition("/")[0]: e for e in registry.endpoints}
     found = names.get(text.casefold()) or registry.at(text)
-    if found is None and address_key(text) is None:
+    if found is None and sparql.address_key(text) is None:
         found = registry.at(f"https://{text}") or hosts.get(text.casefold().rstrip("/"))
     if found is not None and text:
         return found
@@ -379,7 +369,7 @@ def endpoint_in_full(endpoint: RegistryEndpoint) -> tuple[dict[str, Any], list[s
     return shown, [f"{number} more {what}" for number, what in left if number]
 
 
-def _features(found: Discovery) -> list[tuple[str, NamedNode]]:
+def _features(found: sparql.Discovery) -> list[tuple[str, NamedNode]]:
     """Return what an endpoint supports: the kind of a feature, and its name."""
     service = found.service
     kinds = (
@@ -392,7 +382,7 @@ def _features(found: Discovery) -> list[tuple[str, NamedNode]]:
     return [(kind, NamedNode(name)) for kind, names in kinds for name in names]
 
 
-def _sizes(found: Discovery) -> dict[str, int]:
+def _sizes(found: sparql.Discovery) -> dict[str, int]:
     """Return how much data the statistics describe, as far as they say."""
     datasets = found.void.datasets
     whole = [d.triples for d in datasets if d.triples is not None and not d.graph]
@@ -406,7 +396,3 @@ def _sizes(found: Discovery) -> dict[str, int]:
         "properties": len(properties),
     }
     return {name: size for name, size in sizes.items() if size}
-
-
-def _tool_error(error: UsageError) -> ToolError:
-    return ToolError(error.what, where=error.where, hint=error.hint, code=error.code)

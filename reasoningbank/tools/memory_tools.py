@@ -8,20 +8,12 @@ from typing import Any, Protocol
 
 from reasoningbank.errors import ReasoningBankError, ToolError
 from reasoningbank.sparql.terms import cut
-from reasoningbank.tools.returns import (
-    MAX_CHARS,
-    NOTES_CHARS,
-    bounded_limit,
-    brief_repr,
-    fit,
-    listing,
-    noted,
-)
+from reasoningbank.tools import returns
 
 #: Characters of a search, and of an error line or a note that memory itself gives.
 MOST_QUERY, MOST_NOTE = 1_000, 300
 #: Characters of one item; the notes on it have room besides.
-ITEM_CHARS = MAX_CHARS - NOTES_CHARS - 200
+ITEM_CHARS = returns.MAX_CHARS - returns.NOTES_CHARS - 200
 NARROWER = "ask more narrowly or with a smaller limit"
 
 
@@ -75,7 +67,7 @@ class MemoryTools:
 
     def memory_search(self, query: str, limit: int = 5) -> dict[str, Any]:
         """Find strategies, pitfalls and example queries for a question, e.g. the one asked."""
-        limit, note = bounded_limit("memory_search", limit)
+        limit, note = returns.bounded_limit("memory_search", limit)
         text = _text(query, "memory_search", "the question or a few words of it")
         if len(text) > MOST_QUERY:
             what = f"the query of memory_search has {len(text)} characters"
@@ -83,7 +75,7 @@ class MemoryTools:
             raise ToolError(what, hint=hint, code="query-too-long", most=MOST_QUERY)
         answer = self._ask(lambda: self._memory.search(text, limit))
         nothing = "memory has nothing that may help; explore the endpoint instead"
-        found = listing(
+        found = returns.listing(
             {"source": self._memory.source},
             "items",
             [dict(item) for item in answer.items],
@@ -100,7 +92,7 @@ class MemoryTools:
         item, shortened = _bounded(dict(answer.items[0]))
         cut_off = f"cut: {', '.join(shortened)}" if shortened else ""
         shown = {"item": item, "truncated": answer.more or bool(shortened)}
-        return noted({"source": self._memory.source, **shown}, [answer.note, cut_off])
+        return returns.noted({"source": self._memory.source, **shown}, [answer.note, cut_off])
 
     def _ask(self, ask: Callable[[], Consulted]) -> Consulted:
         try:
@@ -108,18 +100,15 @@ class MemoryTools:
         except ToolError:
             raise
         except ReasoningBankError as error:
-            raise ToolError(
-                cut(error.what, MOST_NOTE),
-                where=cut(error.where, MOST_NOTE),
-                hint=cut(error.hint, MOST_NOTE) or "memory_search(query) lists what there is",
-                code=error.code,
-            ) from error
+            what, where, hint = (cut(t, MOST_NOTE) for t in (error.what, error.where, error.hint))
+            hint = hint or "memory_search(query) lists what there is"
+            raise returns.tool_error(error, hint, what).at(where) from error
 
 
 def _text(value: object, tool: str, wanted: str) -> str:
     text = " ".join(value.split()) if isinstance(value, str) else ""
     if not text:
-        what = f"{tool} cannot look for {brief_repr(value)}"
+        what = f"{tool} cannot look for {returns.brief_repr(value)}"
         raise ToolError(what, hint=f"give {wanted}", code="bad-query")
     return text
 
@@ -127,7 +116,7 @@ def _text(value: object, tool: str, wanted: str) -> str:
 def _bounded(item: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
     """Return an item within the cap on characters, and the names of what was cut."""
     shortened: list[str] = []
-    while not fit([item], ITEM_CHARS, least=0):
+    while not returns.fit([item], ITEM_CHARS, least=0):
         name = max(item, key=lambda key: len(str(item[key])))
         value = item[name]
         if isinstance(value, str):

@@ -8,17 +8,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, TypeVar
 
-from reasoningbank.errors import ToolError
+from reasoningbank import sparql
+from reasoningbank.errors import ReasoningBankError, ToolError
 from reasoningbank.refs import Ref
-from reasoningbank.sparql import (
-    BooleanResult,
-    GraphResult,
-    Result,
-    TableResult,
-    Term,
-    compact,
-    full,
-)
 from reasoningbank.sparql.terms import cut
 
 #: Characters of one return, of one uncut value, and of what an agent gave, repeated in an error.
@@ -104,6 +96,12 @@ class Rows(list[dict[str, Any]]):
         return f"{shown}\n({self.note})" if self.note else shown
 
     __str__ = __repr__
+
+
+def tool_error(error: ReasoningBankError, hint: str = "", what: str = "") -> ToolError:
+    """Return an error as that of a tool, with its code and fields."""
+    fields, hint = dict(error.fields), hint or error.hint
+    return ToolError(what or error.what, where=error.where, hint=hint, code=error.code, **fields)
 
 
 def brief_repr(value: object) -> str:
@@ -202,14 +200,14 @@ def page(
 
 
 def show_stats(
-    ref: Ref, result: Result, notes: Iterable[str], *, most: int | None
+    ref: Ref, result: sparql.Result, notes: Iterable[str], *, most: int | None
 ) -> dict[str, Any]:
     """Return the rows, size and columns of a handle, and whether it was cut.
 
     `most` is what a higher limit may give; None where none gives more.
     """
     stats: dict[str, Any] = {"source": ref.source, "rows": ref.rows, "sz": ref.sz}
-    if isinstance(result, BooleanResult):
+    if isinstance(result, sparql.BooleanResult):
         return noted(stats | {"boolean": result.value, "truncated": False}, notes)
     columns = fit(result.variables, COLUMNS_CHARS, least=0)
     left = len(result.variables) - len(columns)
@@ -220,7 +218,7 @@ def show_stats(
 
 def show_rows(
     ref: Ref,
-    result: Result,
+    result: sparql.Result,
     start: int,
     end: int,
     notes: Sequence[str],
@@ -230,7 +228,7 @@ def show_rows(
     whole: bool = False,
 ) -> Rows:
     """Return the rows from `start` to `end`, compact or, if `whole`, as N-Triples writes them."""
-    if isinstance(result, BooleanResult):
+    if isinstance(result, sparql.BooleanResult):
         return Rows([{"boolean": result.value}], source=ref.source, total=1, note="; ".join(notes))
     if start > result.n_rows or (start == result.n_rows and start > 0):
         raise ToolError(
@@ -240,8 +238,8 @@ def show_rows(
             rows=result.n_rows,
         )
 
-    def show(term: Term | None) -> Any:
-        return _uncut(term) if whole else compact(term, namespaces)
+    def show(term: sparql.Term | None) -> Any:
+        return _uncut(term) if whole else sparql.compact(term, namespaces)
 
     rows = (
         {name: show(term) for name, term in zip(result.variables, row, strict=True)}
@@ -267,7 +265,7 @@ def show_rows(
     )
 
 
-def _more(result: TableResult | GraphResult, most: int | None) -> str:
+def _more(result: sparql.TableResult | sparql.GraphResult, most: int | None) -> str:
     if not result.truncated or most is None:
         return ""
     if result.n_rows < most:
@@ -278,8 +276,8 @@ def _more(result: TableResult | GraphResult, most: int | None) -> str:
     )
 
 
-def _uncut(term: Term | None) -> str | None:
-    text = None if term is None else full(term)
+def _uncut(term: sparql.Term | None) -> str | None:
+    text = None if term is None else sparql.full(term)
     if text is None or len(text) <= FULL_CHARS:
         return text
     return f"{text[:FULL_CHARS]}… ({len(text)} characters; SUBSTR in a query gives the rest)"

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 from pyoxigraph import NamedNode
 
+from reasoningbank import sparql
 from reasoningbank.errors import (
     EndpointError,
     QueryError,
@@ -34,18 +35,6 @@ from reasoningbank.schema import (
     sampling,
 )
 from reasoningbank.schema.sampling import brief
-from reasoningbank.sparql import (
-    BooleanResult,
-    EndpointConfig,
-    GraphResult,
-    PreparedQuery,
-    Result,
-    SPARQLClient,
-    TableResult,
-    Term,
-    compact,
-    to_iri,
-)
 from reasoningbank.sparql.terms import cut
 from reasoningbank.sparql.tree import outline
 from reasoningbank.tools import describing, labels
@@ -61,6 +50,7 @@ from reasoningbank.tools.returns import (
     noted,
     show_rows,
     show_stats,
+    tool_error,
 )
 
 NO_ROWS = (
@@ -99,7 +89,7 @@ T = TypeVar("T")
 class _Asked:
     """The query behind a handle, what was changed of it, and what is wrong with it, once known."""
 
-    prepared: PreparedQuery
+    prepared: sparql.PreparedQuery
     limit: int
     note: str = ""
     findings: tuple[str, ...] | None = None
@@ -119,10 +109,10 @@ class SPARQLTools:
 
     def __init__(
         self,
-        config: EndpointConfig,
+        config: sparql.EndpointConfig,
         *,
         store: RefStore | None = None,
-        client: SPARQLClient | None = None,
+        client: sparql.SPARQLClient | None = None,
         schema: Schema | Path | None = None,
         profile: EndpointProfile | None = None,
     ) -> None:
@@ -132,7 +122,7 @@ class SPARQLTools:
         self.store = store if store is not None else RefStore()
         self.schema = schema if isinstance(schema, Schema) else Schema.of(config, file)
         self.profile = profile or EndpointProfile(config, declared=declared)
-        self._client = client or SPARQLClient(config)
+        self._client = client or sparql.SPARQLClient(config)
         own = (self.store, store), (self.profile, profile), (self._client, client)
         self._own = [mine for mine, given in own if given is None]
         self._source = config.source
@@ -155,8 +145,10 @@ class SPARQLTools:
         own_limit = outline(prepared.original).limit.value
         if not note and result.truncated and prepared.limit_changed and own_limit is not None:
             note = prepared.limit_note
-        dtype = {BooleanResult: "boolean", TableResult: "results"}.get(type(result), "graph")
-        size = len(str(result.value)) if isinstance(result, BooleanResult) else result.chars
+        dtype = {sparql.BooleanResult: "boolean", sparql.TableResult: "results"}.get(
+            type(result), "graph"
+        )
+        size = len(str(result.value)) if isinstance(result, sparql.BooleanResult) else result.chars
         kept = self.store.put(result, dtype=dtype, rows=result.n_rows, sz=size, source=self._source)
         # Beside the result and not around it, so that the store can spill the result's table.
         self._asked[kept.key] = _Asked(prepared, limit, note)
@@ -264,7 +256,7 @@ class SPARQLTools:
             # Counting all has failed.
             result = self._try(lambda: self._client.query(fewer), query)
             notes.append(f"only the first {MOST_COUNTED:,} were counted: {brief(error)}")
-        if not isinstance(result, TableResult):
+        if not isinstance(result, sparql.TableResult):
             raise ToolError("a count needs a SELECT", hint="use sparql_query for other forms")
         number, what = counted(query, result)
         truncated = result.truncated or bool(notes)
@@ -305,12 +297,12 @@ class SPARQLTools:
             hint = "give it as text, e.g. 'rdfs:label'"
             raise ToolError(f"{brief_repr(text)} is not an IRI", hint=hint, code="not-an-iri")
         try:
-            return to_iri(text, self.config.namespaces).value
+            return sparql.to_iri(text, self.config.namespaces).value
         except QueryError as error:
             hint = "; ".join(filter(None, (self._near(text), error.hint)))
-            raise _tool_error(error, hint, cut(error.what, MOST_IRI_CHARS)) from error
+            raise tool_error(error, hint, cut(error.what, MOST_IRI_CHARS)) from error
 
-    def _prepare(self, query: str, limit: int | None) -> PreparedQuery:
+    def _prepare(self, query: str, limit: int | None) -> sparql.PreparedQuery:
         return self._try(lambda: self._client.prepare(query, limit=limit), query)
 
     def _try(self, find: Callable[[], T], query: str = "") -> T:
@@ -321,19 +313,19 @@ class SPARQLTools:
 
     def _failed(self, query: str, error: ReasoningBankError) -> ToolError:
         if isinstance(error, EndpointError):
-            return _tool_error(error, "try again once")
+            return tool_error(error, "try again once")
         if isinstance(error, UsageError):
-            return _tool_error(error, "nothing in the query can fix this")
+            return tool_error(error, "nothing in the query can fix this")
         meant: tuple[str, ...] = ()
         # The schema may have to be requested: not from an endpoint that is already slow.
         slow = isinstance(error, QueryTimeoutError)
         if query and isinstance(query, str) and isinstance(error, QueryError) and not slow:
             found = functools.partial(explain_error, query, error)
             meant = self._hints(lambda: found(self.schema, self.config.namespaces))
-        return _tool_error(error, "; ".join(filter(None, (*meant, error.hint))))
+        return tool_error(error, "; ".join(filter(None, (*meant, error.hint))))
 
     def _explained(
-        self, find: Callable[..., list[Finding]], prepared: PreparedQuery
+        self, find: Callable[..., list[Finding]], prepared: sparql.PreparedQuery
     ) -> tuple[str, ...]:
         run, namespaces = probe_run(self.config), self.config.namespaces
         return self._hints(
@@ -357,7 +349,7 @@ class SPARQLTools:
         except UsageError as error:
             return (f"no suggestion is possible: {cut(error.what, MOST_IRI_CHARS)}",)
 
-    def _kind(self, name: Term) -> dict[str, Any]:
+    def _kind(self, name: sparql.Term) -> dict[str, Any]:
         """Return whether the schema has a name as a class or a property."""
         iri = str(getattr(name, "value", ""))
         with contextlib.suppress(UsageError):
@@ -377,10 +369,10 @@ class SPARQLTools:
 
     # -- showing --------------------------------------------------------------------------
 
-    def _look(self, ref: RefLike) -> tuple[Ref, Result, list[str]]:
+    def _look(self, ref: RefLike) -> tuple[Ref, sparql.Result, list[str]]:
         """Return a handle, its result, and notes on it."""
         handle = self.store.ref(ref)
-        result: Result = self.store.get(ref, "results|graph|boolean")
+        result: sparql.Result = self.store.get(ref, "results|graph|boolean")
         asked = self._asked.get(handle.key)
         if asked is None:
             return handle, result, []
@@ -405,8 +397,8 @@ class SPARQLTools:
             handle, result, start, end, notes, most=most, namespaces=namespaces, whole=full is True
         )
 
-    def _show(self, term: Term | None) -> str | int | float | bool | None:
-        return compact(term, self.config.namespaces)
+    def _show(self, term: sparql.Term | None) -> str | int | float | bool | None:
+        return sparql.compact(term, self.config.namespaces)
 
     def _about(self, about: describing.About) -> list[dict[str, Any]]:
         """Return one item a value; the first of a property has the count, if it has more."""
@@ -453,13 +445,8 @@ class SPARQLTools:
         return listing(head, name, items, list(notes), limit=limit, left_out=left_out)
 
 
-def _has_empty_column(result: Result) -> bool:
+def _has_empty_column(result: sparql.Result) -> bool:
     """Return whether a column has no value in any row, as a misspelt OPTIONAL leaves it."""
-    if not isinstance(result, TableResult | GraphResult) or not result.n_rows:
+    if not isinstance(result, sparql.TableResult | sparql.GraphResult) or not result.n_rows:
         return False
     return any(column.null_count == result.n_rows for column in result.table.columns)
-
-
-def _tool_error(error: ReasoningBankError, hint: str, what: str = "") -> ToolError:
-    fields = dict(error.fields)
-    return ToolError(what or error.what, where=error.where, hint=hint, code=error.code, **fields)

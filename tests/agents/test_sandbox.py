@@ -15,8 +15,12 @@ import pytest
 from dspy.primitives.code_interpreter import CodeExecutionError, FinalOutput
 
 from reasoningbank.agents.sandbox import interpreter
-from reasoningbank.agents.sandbox.deno import deno_command, memory_snapshot
-from reasoningbank.agents.sandbox.interpreter import Sandbox, SandboxPool
+from reasoningbank.agents.sandbox.interpreter import (
+    Sandbox,
+    SandboxPool,
+    deno_command,
+    memory_snapshot,
+)
 from reasoningbank.errors import ToolError
 from reasoningbank.refs import Ref, RefLike
 from reasoningbank.tools import Rows

@@ -18,8 +18,7 @@ import pytest
 from dspy.primitives.code_interpreter import CodeExecutionError, FinalOutput
 
 from reasoningbank.agents import Episode, make_agent
-from reasoningbank.agents.sandbox.deno import deno_command
-from reasoningbank.agents.sandbox.interpreter import Sandbox
+from reasoningbank.agents.sandbox.interpreter import Sandbox, deno_command
 from reasoningbank.corpus import Task
 from reasoningbank.sparql import EndpointConfig, SPARQLClient
 from reasoningbank.tools import SPARQLTools

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import pyoxigraph
-from rdflib import Graph
+from rdflib import BNode, Graph
 
 from reasoningbank.algebra import (
     QueryRequest,
@@ -88,7 +88,7 @@ class Memory:
         return Table(tuple(names), self._rows(found, names))
 
     def _rows(self, found: pyoxigraph.QuerySolutions, names: list[str]) -> Iterator[Row]:
-        blanks = BlankNodes()
+        blanks = BlankNodes(BNode)
         for solution in found:
             self.served += 1
             terms = ((name, solution[name]) for name in names)

@@ -695,7 +695,7 @@ RESTATING_TERMS = st.one_of(
 def test_a_table_comes_back_as_it_was(rows: list[dict[str, Any]]) -> None:
     found = ox.Store().query(as_query(Table(("a", "b", "c"), rows)))
     assert isinstance(found, ox.QuerySolutions)
-    blanks = BlankNodes()
+    blanks = BlankNodes(BNode)
     back = [
         {name: from_oxigraph(row[name], blanks) for name in "abc" if row[name] is not None}
         for row in found
@@ -707,7 +707,7 @@ def test_a_table_comes_back_as_it_was(rows: list[dict[str, Any]]) -> None:
 def test_a_graph_comes_back_as_it_was(triples: list[Any]) -> None:
     found = ox.Store().query(as_query(graph(*triples)))
     assert isinstance(found, ox.QueryTriples)
-    blanks = BlankNodes()
+    blanks = BlankNodes(BNode)
     back = {
         (*(from_oxigraph(part, blanks) for part in (t.subject, t.predicate, t.object)),)
         for t in found

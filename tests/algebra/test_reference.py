@@ -24,8 +24,8 @@ from reasoningbank.algebra import (
     read_program,
     register,
 )
-from reasoningbank.algebra.operation import Url
-from reasoningbank.algebra.reference import (
+from reasoningbank.algebra.operation import (
+    Url,
     agent_prompt,
     program_schema,
     reference,

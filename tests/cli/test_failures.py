@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from reasoningbank.agents.sandbox import deno
-from reasoningbank.agents.sandbox.deno import deno_command
+from reasoningbank.agents.sandbox import interpreter as deno
+from reasoningbank.agents.sandbox.interpreter import deno_command
 from reasoningbank.errors import SetupError
 
 from .conftest import Said
@@ -138,7 +138,7 @@ def no_deno(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     def missing() -> str:
         raise SetupError("Deno is not installed", hint="pip install 'reasoningbank[sandbox]'")
 
-    for module in ("agents.sandbox.deno", "agents.sandbox.interpreter", "cli.setup"):
+    for module in ("agents.sandbox.interpreter", "cli.setup"):
         monkeypatch.setattr(f"reasoningbank.{module}.deno_executable", missing)
     deno_command.cache_clear()
     yield

@@ -77,7 +77,7 @@ def test_a_disk_that_takes_no_more_changes_nothing(
     def full(_: int) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("reasoningbank.ldp.documents.os.fsync", full)
+    monkeypatch.setattr("reasoningbank.cache.os.fsync", full)
     with pytest.raises(Refused, match="No space left") as refused:
         documents.put(f"{BASE}x", [])
     assert refused.value.status == 507

@@ -6,6 +6,7 @@ import json
 import socket
 import threading
 from pathlib import Path
+from typing import IO
 from urllib.parse import urlsplit
 
 import httpx
@@ -290,6 +291,18 @@ def test_queries_that_are_refused(
     refused = web.request(method, "sparql", params=parameters)
     assert refused.status_code == status
     assert len(refused.text.splitlines()) == 1
+
+
+def test_a_query_that_fails_half_way_is_an_error(
+    web: httpx.Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def write(out: IO[bytes]) -> None:
+        out.write(b"half")
+        raise OSError("the disk failed")
+
+    monkeypatch.setattr(module, "query_result", lambda *_: ("text/csv", write))
+    reply = web.get("sparql", params={"query": "ASK {}"})
+    assert (reply.status_code, "half" in reply.text) == (500, False)
 
 
 def test_the_service_says_what_it_is(web: httpx.Client, server: LDPServer) -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Annotated, Any
 
 from rdflib import XSD
 
-from reasoningbank.algebra.evaluation import Evaluation, in_order
+from reasoningbank.algebra import values
+from reasoningbank.algebra.evaluation import Evaluation, VariableScope, in_order
 from reasoningbank.algebra.operation import (
     Anything,
     Block,
@@ -21,15 +23,6 @@ from reasoningbank.algebra.operation import (
 )
 from reasoningbank.algebra.queries import RowFilter
 from reasoningbank.algebra.terms import ProgramError, one_of
-from reasoningbank.algebra.values import (
-    Row,
-    Stream,
-    Table,
-    Value,
-    as_stream,
-    as_table,
-    describe_value,
-)
 from reasoningbank.errors import QueryError
 
 _SCOPE, _ROWS = "Order and scope", "Tables and lists"
@@ -70,7 +63,7 @@ def _check_value(given: Mapping[str, Any], visible: Visible) -> None:
 def value_of(
     run: Evaluation,
     name: Annotated[Name, "$variable, or a variable of the current row"],
-) -> Value:
+) -> values.Value:
     """Retrieves a variable, or a value of the current row.
 
     `$name` is the variable that a Variable operation set; `name` is the term that the current row
@@ -80,7 +73,7 @@ def value_of(
         return run.scope.variables[name[1:]]
     column, item = name.removeprefix("?"), run.scope.item
     if not isinstance(item, Mapping):
-        what = f"the current item is {describe_value(item)}, not a row"
+        what = f"the current item is {values.describe_value(item)}, not a row"
         raise ProgramError(what, hint="use Current for the item itself", code="no-row")
     columns = tuple(item) if run.scope.columns is None else run.scope.columns
     if column not in item and column not in columns:
@@ -105,7 +98,7 @@ def set_variable(
     name: Annotated[Name, "The variable's name, without $"],
     value: Annotated[Anything, "Its value"] = None,
     select: Annotated[Anything, "Its value: another name of `value`"] = None,
-) -> Value:
+) -> values.Value:
     """Sets a variable in the current scope, for the operations that follow in the same list.
 
     It is computed once and read with Value and a `$` before its name. It cannot be seen outside of
@@ -121,7 +114,7 @@ def _check_current(given: Mapping[str, Any], visible: Visible) -> None:
 
 
 @define("Current", "any", _SCOPE, check=_check_current)
-def current(run: Evaluation) -> Value:
+def current(run: Evaluation) -> values.Value:
     """Returns the current row (or item) of the innermost ForEach.
 
     Keep it with Variable, to use it inside a nested ForEach.
@@ -137,7 +130,7 @@ def for_each(
     concurrency: Annotated[
         Concurrency, "Rows processed at the same time; results keep their order"
     ] = 1,
-) -> Value:
+) -> values.Value:
     """Executes one or more operations for each row of a table, or each item of a list.
 
     A single operation is applied to each row; of a list of operations all are executed in order
@@ -145,34 +138,37 @@ def for_each(
     that is the list of their results.
     """
 
-    def result(placed: tuple[int, Value]) -> Value:
-        at, item = placed
-        return run.block(operation, run.scope.of_item(item, select.columns, at))
+    def result(placed: tuple[int, values.Value]) -> values.Value:
+        (at, item), outer = placed, run.scope
+        inner = VariableScope(outer.variables.new_child(), item, select.columns, (*outer.rows, at))
+        return run.block(operation, inner)
 
-    return Stream(in_order(result, enumerate(run.counted(select.items)), concurrency))
+    return values.Stream(in_order(result, enumerate(run.counted(select.items)), concurrency))
 
 
 @define("Execute", "any", _SCOPE)
 def execute(
     run: Evaluation, operation: Annotated[Block, "An operation, or a list of them"]
-) -> Value:
+) -> values.Value:
     """Executes an operation, or a list of them in order, in a scope of its own.
 
     It sees the current row and all variables; variables set inside stay inside.
     """
-    return run.block(operation, run.scope.inside())
+    return run.block(operation, replace(run.scope, variables=run.scope.variables.new_child()))
 
 
 @define("Bindings", "list", _ROWS)
-def bindings(run: Evaluation, table: Annotated[Rows, "A table, or the results of writes"]) -> Value:
+def bindings(
+    run: Evaluation, table: Annotated[Rows, "A table, or the results of writes"]
+) -> values.Value:
     """Returns the rows of a table as a list of bindings, which a Variable can keep."""
 
-    def rows() -> Iterator[Value]:
+    def rows() -> Iterator[values.Value]:
         for member in table.items:
             # The results of writes are a table each.
-            yield from member.rows if isinstance(member, Table) else [member]
+            yield from member.rows if isinstance(member, values.Table) else [member]
 
-    return Stream(run.counted(rows()), table.columns)
+    return values.Stream(run.counted(rows()), table.columns)
 
 
 def _check_filter(given: Mapping[str, Any], visible: Visible) -> None:
@@ -188,7 +184,7 @@ def filter_rows(
     run: Evaluation,
     input: Annotated[RowsOrRow, "A table, a list, or a row"],
     expression: Annotated[Position, "A position, a condition, or of a row a name"],
-) -> Value:
+) -> values.Value:
     """Selects from a table, a list or a row.
 
     A whole number takes the item at that position, counted from 1. A condition, written as in
@@ -197,14 +193,14 @@ def filter_rows(
     """
     text = str(expression)
     if expression.datatype == XSD.integer:
-        return _item_at(run, as_stream(input), int(text))
+        return _item_at(run, values.as_stream(input), int(text))
     if isinstance(input, Mapping):
         name = text.lstrip("?$")
         if name not in input:
             raise _no_column(name, list(input), "args.expression")
-        value: Value = input[name]
+        value: values.Value = input[name]
         return value
-    items = as_stream(input)
+    items = values.as_stream(input)
     if items.columns is None:
         items = _in_memory(items)
     condition = _condition(text)
@@ -212,22 +208,22 @@ def filter_rows(
     odd = [name for name in condition.names if columns and name not in columns]
     if odd:
         raise _no_column(odd[0], columns, "args.expression")
-    rows: Iterator[Row] = run.counted(items.items)  # type: ignore[assignment]
-    return Table(columns, (row for row in rows if condition.holds(row)))
+    rows: Iterator[values.Row] = run.counted(items.items)  # type: ignore[assignment]
+    return values.Table(columns, (row for row in rows if condition.holds(row)))
 
 
-def _in_memory(items: Stream) -> Stream:
+def _in_memory(items: values.Stream) -> values.Stream:
     """Read a list whose columns are unknown; the results of writes are concatenated."""
     try:
-        table = as_table(list(items.items))
+        table = values.as_table(list(items.items))
     except ProgramError:
         hint = "give a position, or use ForEach"
         what = "a condition needs rows"
         raise ProgramError(what, where="args.input", hint=hint, code="wrong-type") from None
-    return Stream(table.rows, table.vars)
+    return values.Stream(table.rows, table.vars)
 
 
-def _item_at(run: Evaluation, items: Stream, position: int) -> Value:
+def _item_at(run: Evaluation, items: values.Stream, position: int) -> values.Value:
     _check_position(position)
     number = 0
     for number, item in enumerate(run.counted(items.items), start=1):

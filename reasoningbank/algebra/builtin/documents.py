@@ -21,8 +21,8 @@ from reasoningbank.algebra.operation import (
     Visible,
     define,
 )
-from reasoningbank.algebra.queries import check_update, source_query
-from reasoningbank.algebra.terms import ProgramError, located_at, scalar
+from reasoningbank.algebra.queries import QUERIES, check_update, source_query
+from reasoningbank.algebra.terms import ProgramError, locating, scalar
 from reasoningbank.algebra.values import Table, Value
 from reasoningbank.sparql import iri
 from reasoningbank.sparql.tokens import is_update
@@ -35,23 +35,6 @@ LDH = Namespace("https://w3id.org/atomgraph/linkeddatahub#")
 WRITTEN = ("status", "url")
 _WRITING = {"writes": True, "columns": lambda given: WRITTEN}
 _NO_TEXT = Literal("")
-#: A child with several titles occurs once, with the first of them.
-_CHILDREN = """\
-PREFIX dct: <http://purl.org/dc/terms/>
-PREFIX sioc: <http://rdfs.org/sioc/ns#>
-SELECT DISTINCT ?child ?title WHERE {
-  GRAPH ?members { ?child sioc:has_parent|sioc:has_container %s }
-  OPTIONAL {
-    GRAPH ?document { ?child dct:title ?title }
-    FILTER NOT EXISTS {
-      GRAPH ?other { ?child dct:title ?earlier }
-      FILTER(STR(?earlier) < STR(?title)
-        || (STR(?earlier) = STR(?title) && LANG(?earlier) < LANG(?title)))
-    }
-  }
-} ORDER BY STR(?title) ?child"""
-
-
 OnlyNew = Annotated[Flag, "Whether to fail if the document exists, instead of replacing it"]
 
 
@@ -90,6 +73,7 @@ def put(
     return _write(run, "PUT", url, data, only_new)
 
 
+@locating("args.update")
 def _check_update(given: Mapping[str, Any], visible: Visible | None) -> None:
     text = source_query(given["update"])
     if text is not None and (given["update"] == text or not is_update(text)):
@@ -97,10 +81,7 @@ def _check_update(given: Mapping[str, Any], visible: Visible | None) -> None:
         check_update(text)
 
 
-_checked_update = located_at("args.update", _check_update)
-
-
-@define("PATCH", "table", _DOCUMENTS, check=_checked_update, **_WRITING)
+@define("PATCH", "table", _DOCUMENTS, check=_check_update, **_WRITING)
 def patch(
     run: Evaluation,
     url: Annotated[Url, "The document's address"],
@@ -108,7 +89,7 @@ def patch(
 ) -> Value:
     """Changes the document at a URL by a SPARQL Update; yields the status and the URL."""
     update = run.declared(update)
-    _checked_update({"update": update}, None)
+    _check_update({"update": update}, None)
     return _write(run, "PATCH", url, update)
 
 
@@ -144,7 +125,7 @@ def ldh_list(
     Give either the endpoint or the base; the endpoint of a base is base + "sparql".
     """
     asked = endpoint or f"{base.removesuffix('/')}/sparql"
-    return run.runtime.select(asked, _CHILDREN % iri(url))
+    return run.runtime.select(asked, QUERIES["children"] % iri(url))
 
 
 @define("ldh-CreateContainer", "table", _LDH, **_WRITING)

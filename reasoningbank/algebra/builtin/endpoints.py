@@ -8,15 +8,14 @@ that all hold at once.
 
 from __future__ import annotations
 
-import tomllib
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Annotated, Any
 
 from rdflib import OWL, RDF, RDFS, Graph, Literal, URIRef
 
+from reasoningbank.algebra import queries
 from reasoningbank.algebra.evaluation import Evaluation, QueryRequest
 from reasoningbank.algebra.operation import (
     Name,
@@ -30,15 +29,7 @@ from reasoningbank.algebra.operation import (
     Yield,
     define,
 )
-from reasoningbank.algebra.queries import (
-    check_query,
-    check_substitution,
-    query_outline,
-    source_query,
-    substitute,
-    with_values,
-)
-from reasoningbank.algebra.terms import ProgramError, located, located_at, one_of, scalar
+from reasoningbank.algebra.terms import ProgramError, locating, one_of, scalar
 from reasoningbank.algebra.values import Row, Value
 from reasoningbank.errors import QueryError
 
@@ -76,7 +67,7 @@ def sparql_string(run: Evaluation, question: Annotated[Text, "What the query is 
 
 
 def _check_written(text: str, request: QueryRequest) -> None:
-    shape = check_query(text, *filter(None, [request.form]))
+    shape = queries.check_query(text, *filter(None, [request.form]))
     describes_all = shape.form == "DESCRIBE" and [t.text for t in shape.body[1:2]] == ["*"]
     if shape.star or describes_all:
         hint = "name its variables"
@@ -89,18 +80,19 @@ def _check_written(text: str, request: QueryRequest) -> None:
 
 
 def _query_check(form: str) -> Callable[[Mapping[str, Any], Visible], None]:
+    @locating("args.query")
     def check(given: Mapping[str, Any], visible: Visible) -> None:
-        text = source_query(given["query"])
+        text = queries.source_query(given["query"])
         if text is not None:
             # What is put together is checked in full by the operations that do it.
-            (check_query if given["query"] == text else query_outline)(text, form)
+            (queries.check_query if given["query"] == text else queries.query_outline)(text, form)
 
-    return located_at("args.query", check)
+    return check
 
 
 def _selected(given: Mapping[str, Any]) -> tuple[str, ...] | None:
-    text = source_query(given.get("query"))
-    shape = None if text is None else query_outline(text, "SELECT")
+    text = queries.source_query(given.get("query"))
+    shape = None if text is None else queries.query_outline(text, "SELECT")
     return None if shape is None or shape.star else shape.projected
 
 
@@ -109,10 +101,8 @@ def _asks(form: str, yields: Yield, does: str, columns: Any = None) -> None:
 
     def asked(run: Evaluation, endpoint: Endpoint, query: Asked) -> Value:
         text = run.declared(query)
-        try:
-            check_query(text, form)
-        except QueryError as error:
-            raise located(error, "args.query") from None
+        with locating("args.query"):
+            queries.check_query(text, form)
         if form == "SELECT":
             return run.runtime.select(endpoint, text)
         if form == "ASK":
@@ -141,7 +131,7 @@ def _check_substitute(given: Mapping[str, Any], visible: Visible) -> None:
     if not isinstance(query, str) or not isinstance(name, str) or not name.strip("?$"):
         return
     term = None if isinstance(binding, Mapping | list | None) else scalar(binding)
-    check_substitution(query, name.lstrip("?$"), term)
+    queries.check_substitution(query, name.lstrip("?$"), term)
 
 
 @define("Substitute", "text", _VALUES, check=_check_substitute)
@@ -162,14 +152,14 @@ def substituted(
     if not name:
         if not isinstance(binding, Mapping):
             raise _lacks_var()
-        return Literal(substitute(query, binding))
+        return Literal(queries.substitute(query, binding))
     if not isinstance(binding, Mapping):
-        return Literal(substitute(query, {name: binding}))
+        return Literal(queries.substitute(query, {name: binding}))
     if name not in binding:
         hint = f"the row has {one_of(list(binding))}"
         what = f"?{name} is missing in the binding"
         raise ProgramError(what, hint=hint, code="unknown-column", name=name)
-    return Literal(substitute(query, {name: binding[name]}))
+    return Literal(queries.substitute(query, {name: binding[name]}))
 
 
 def _lacks_var(where: str = "") -> ProgramError:
@@ -177,12 +167,13 @@ def _lacks_var(where: str = "") -> ProgramError:
     return ProgramError(what, where=where, hint="name the variable", code="missing-argument")
 
 
+@locating("args.query")
 def _check_values(given: Mapping[str, Any], visible: Visible) -> None:
     if isinstance(given["query"], str):
-        check_query(given["query"])
+        queries.check_query(given["query"])
 
 
-@define("Values", "text", _VALUES, check=located_at("args.query", _check_values))
+@define("Values", "text", _VALUES, check=_check_values)
 def joined_with_values(
     run: Evaluation,
     query: Annotated[Query, "A SPARQL query without VALUES at its end"],
@@ -201,17 +192,11 @@ def joined_with_values(
         what = f"the table has no {odd[0]!r}"
         raise ProgramError(what, where=where, hint=hint, code="unknown-column", name=odd[0])
     rows = run.counted(data.rows)
-    return Literal(with_values(query, names, rows))  # type: ignore[arg-type]
+    return Literal(queries.with_values(query, names, rows))  # type: ignore[arg-type]
 
 
-_HEAD = """\
-PREFIX rdf: <http://www.w3.org/1999/02/22-rdf-syntax-ns#>
-PREFIX rdfs: <http://www.w3.org/2000/01/rdf-schema#>
-PREFIX owl: <http://www.w3.org/2002/07/owl#>
-"""
 #: The vocabularies of ontologies are not part of them.
 _OWN = (str(RDF), str(RDFS), str(OWL))
-_QUERIES = tomllib.loads(Path(__file__).with_name("ontology.toml").read_text("utf-8"))
 _INCLUDES = {
     RDFS.domain: URIRef("http://schema.org/domainIncludes"),
     RDFS.range: URIRef("http://schema.org/rangeIncludes"),
@@ -219,7 +204,7 @@ _INCLUDES = {
 
 
 def _rows(run: Evaluation, endpoint: str, query: str) -> Iterator[Row]:
-    return run.counted(run.runtime.select(endpoint, _HEAD + query).rows)  # type: ignore[return-value]
+    return run.counted(run.runtime.select(endpoint, queries.QUERIES["prefixes"] + query).rows)  # type: ignore[return-value]
 
 
 def _described(run: Evaluation, endpoint: str, query: str, kind: URIRef, broader: URIRef) -> Graph:
@@ -246,7 +231,7 @@ def _described(run: Evaluation, endpoint: str, query: str, kind: URIRef, broader
 @define("ExtractClasses", "graph", _ONTOLOGIES)
 def extract_classes(run: Evaluation, endpoint: Endpoint) -> Value:
     """Extracts the classes of a dataset as an OWL ontology: declared ones, and those in use."""
-    return _described(run, endpoint, _QUERIES["classes"], OWL.Class, RDFS.subClassOf)
+    return _described(run, endpoint, queries.QUERIES["classes"], OWL.Class, RDFS.subClassOf)
 
 
 @define("ExtractObjectProperties", "graph", _ONTOLOGIES)
@@ -256,7 +241,7 @@ def extract_object_properties(run: Evaluation, endpoint: Endpoint) -> Value:
     Domains and ranges that are not declared are found from use.
     """
     kinds = ("ObjectProperty", "DatatypeProperty")
-    return _properties(run, endpoint, kinds, "!isLiteral(?value)", _QUERIES["class_ranges"])
+    return _properties(run, endpoint, kinds, "!isLiteral(?value)", queries.QUERIES["class_ranges"])
 
 
 @define("ExtractDatatypeProperties", "graph", _ONTOLOGIES)
@@ -266,7 +251,7 @@ def extract_datatype_properties(run: Evaluation, endpoint: Endpoint) -> Value:
     Domains and datatypes that are not declared are found from use.
     """
     kinds = ("DatatypeProperty", "ObjectProperty")
-    return _properties(run, endpoint, kinds, "isLiteral(?value)", _QUERIES["datatypes"])
+    return _properties(run, endpoint, kinds, "isLiteral(?value)", queries.QUERIES["datatypes"])
 
 
 def _properties(
@@ -274,9 +259,12 @@ def _properties(
 ) -> Graph:
     """Return the properties of the first kind, with domains and ranges as declared or used."""
     kind, other = kinds
-    query = _QUERIES["properties"] % (kind, condition, other)
+    query = queries.QUERIES["properties"] % (kind, condition, other)
     graph = _described(run, endpoint, query, OWL[kind], RDFS.subPropertyOf)
-    for predicate, used in ((RDFS.domain, _QUERIES["domains"] % condition), (RDFS.range, ranges)):
+    for predicate, used in (
+        (RDFS.domain, queries.QUERIES["domains"] % condition),
+        (RDFS.range, ranges),
+    ):
         found: defaultdict[URIRef, set[URIRef]] = defaultdict(set)
         for row in _rows(run, endpoint, used):
             thing, what = row["thing"], row.get("domain", row.get("range"))

@@ -13,13 +13,12 @@ from collections.abc import Callable, Mapping
 from typing import Annotated, Any
 from urllib.parse import quote
 
-import pyoxigraph
 import regex  # type: ignore[import-untyped]
 from rdflib import Literal, URIRef
 
 from reasoningbank.algebra.evaluation import Evaluation
 from reasoningbank.algebra.operation import PlainText, String, Text, Texts, Uri, Visible, define
-from reasoningbank.algebra.terms import ProgramError, literal
+from reasoningbank.algebra.terms import ProgramError, literal, resolved
 from reasoningbank.algebra.values import Value
 
 #: Seconds after which a replacement is aborted.
@@ -178,14 +177,10 @@ def resolve(base: str, relative: str) -> str:
     # Square brackets are allowed in the address of a host only.
     for forbidden in (_FORBIDDEN, _FORBIDDEN | {"[", "]"}):
         clean = _STRAY.sub("%25", "".join(_encoded(sign, forbidden) for sign in relative))
-        document = f"<{clean}> <urn:p> <urn:o> ."
         try:
-            triples = pyoxigraph.parse(document, pyoxigraph.RdfFormat.TURTLE, base_iri=base)
-            subject = next(iter(triples)).subject
+            return resolved(clean, base)
         except (SyntaxError, ValueError) as error:
             message = str(error).rpartition(": ")[2]
-        else:
-            return str(getattr(subject, "value", ""))
     what = f"{relative!r} cannot be resolved against {base}: {message}"
     raise ProgramError(what, hint="encode it with EncodeForURI", code="bad-iri")
 

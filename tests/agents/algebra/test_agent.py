@@ -13,8 +13,6 @@ from towns import write_towns
 
 from reasoningbank.agents import Attempt, Episode, make_agent
 from reasoningbank.agents.algebra import (
-    lead_programs,
-    load_shown_programs,
     open_stage,
     shown_programs,
 )
@@ -360,14 +358,14 @@ def test_no_task_is_shown() -> None:
 
 
 def test_a_pack_without_any_shows_the_specifications_own(tmp_path: Path) -> None:
-    assert shown_programs(write_towns(tmp_path / "towns")) == lead_programs()
-    assert shown_programs(None) == lead_programs()
-    assert not mistakes(lead_programs()[0].program)
+    assert shown_programs(write_towns(tmp_path / "towns")) == shown_programs(None)
+    assert not mistakes(shown_programs(None)[0].program)
 
 
 def test_what_is_no_list_of_them_is_told(tmp_path: Path) -> None:
-    file = tmp_path / "programs.json"
-    assert load_shown_programs(file) == ()
+    pack = write_towns(tmp_path / "towns")
+    file = pack.root / "hints" / "programs.json"
+    file.parent.mkdir(exist_ok=True)
     file.write_text('[{"instruction": "x"}]')
     with pytest.raises(UsageError, match="Field required at 0/program"):
-        load_shown_programs(file)
+        shown_programs(pack)
