@@ -117,7 +117,7 @@ class Teacher:
 
     @staticmethod
     def hints(number: int) -> bool:
-        """Return whether an attempt sees columns and paths alone, and no few-shot examples."""
+        """Return whether an attempt's note has columns and paths alone, not the last query."""
         return number % 2 == 1
 
     def _search(self, start: str) -> Iterator[str]:
