@@ -220,7 +220,8 @@ def _stated(run: Run, levels: Sequence[str]) -> Iterator[str]:
                 beside.append(f"{level} {_in_brackets(found)} on {found.tasks}")
         at = f", {summary.level}" if summary.level else ""
         line = f"- {_pair(stated)}{at}, on {stated.tasks} tasks: {_in_brackets(stated)}"
-        line += "" if math.isnan(stated.p) else f", p {number(stated.p, 3)}"
+        small = "p < 0.001" if stated.p < 0.001 else f"p {number(stated.p, 3)}"
+        line += "" if math.isnan(stated.p) else f", {small}"
         line += f": **{stated.verdict}**"
         if stated.verdict == "unresolved" and stated.detectable is not None:
             line += f" ({number(stated.detectable)} would show)"
