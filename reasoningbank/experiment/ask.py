@@ -41,6 +41,8 @@ NO_OPTIONS: Mapping[str, Any] = MappingProxyType({})
 MOST_OUTPUT = 1_500
 #: Tokens of a rewritten question.
 MOST_REWRITTEN = 200
+#: Characters of an earlier question, and of its answer.
+MOST_TURN_CHARS = 2_000
 
 
 class EarlierQuestion(BaseModel):
@@ -48,8 +50,8 @@ class EarlierQuestion(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    question: str = Field(max_length=2_000)
-    answer: str = Field(default="", max_length=2_000)
+    question: str = Field(max_length=MOST_TURN_CHARS)
+    answer: str = Field(default="", max_length=MOST_TURN_CHARS)
 
 
 class RewriteFollowUp(dspy.Signature):  # type: ignore[misc]
@@ -81,7 +83,6 @@ class AskResult:
     note: str  #: What to know about the rows, e.g. that the query does not run.
     attempt: Attempt  #: Status, usage and trajectory
     memory: tuple[str, ...] = ()  #: Ids of the memory items that were shown
-    question: str = ""  #: What was answered: a follow-up as it was understood
 
     @property
     def answer(self) -> str:
@@ -101,57 +102,44 @@ class Solver:
     bank: MemoryBank | None
     language: str = ""
 
-    def ask(
-        self,
-        question: str,
-        watch: Callable[[Event], None] | None = None,
-        earlier: Sequence[EarlierQuestion] = (),
-    ) -> AskResult:
+    def ask(self, question: str, watch: Callable[[Event], None] | None = None) -> AskResult:
         """Answer a question.
 
         Args:
             question: In natural language.
             watch: Called with each event of the trajectory as it is recorded.
-            earlier: The conversation so far; the question is first rewritten to stand alone, since
-                agents answer one question.
 
         Raises:
             UsageError: If the question is empty.
             ModelError: If the endpoint or the model failed.
         """
-        if not question.strip():
-            raise UsageError("the question is empty", code="empty-question")
-        rewriting = Usage()
-        if earlier:
-            question, rewriting = self._standalone(question, earlier, watch)
+        _check_words(question)
         task, recall = self._task(question), NOTHING
         if self.bank is not None:
             recall = recalled(self.context, self.corpus, self.arm, task, self.bank)
         attempt = self._attempt(task, recall, watch=watch)
-        attempt = replace(attempt, usage=attempt.usage + rewriting)
         shown = tuple(str(one["id"]) for one in (recall.event or {}).get("items", ()))
         rows, note = self.rows(attempt.sparql)
-        return AskResult(attempt.sparql, rows, note, attempt, shown, question)
+        return AskResult(attempt.sparql, rows, note, attempt, shown)
 
-    def _standalone(
-        self, last: str, earlier: Sequence[EarlierQuestion], watch: Callable[[Event], None] | None
-    ) -> tuple[str, Usage]:
-        """Return a follow-up as a question that stands alone, and what rewriting it took."""
-        model = self.context.models.get(self.arm.lm)
-        if model is None or not make_agent(self.arm.agent, **self.arm.options).uses_lm:
-            return last, Usage()
+    def stand_alone(self, last: str, earlier: Sequence[EarlierQuestion]) -> tuple[str, Usage]:
+        """Return a follow-up, rewritten to stand alone, and what that took.
+
+        Agents answer one question, so a follow-up is rewritten before it is asked.
+
+        Raises:
+            UsageError: If the question is empty.
+            ModelError: If the model failed.
+        """
+        _check_words(last)
         began, counter = time.monotonic(), UsageCounter()
         said = "\n".join(f"{turn.question}\n{turn.answer}" for turn in earlier)
-        lm = model.lm(temperature=0.0, max_tokens=MOST_REWRITTEN)
+        lm = self.context.models[self.arm.lm].lm(temperature=0.0, max_tokens=MOST_REWRITTEN)
         with dspy.context(callbacks=[counter]):
             inputs = {"earlier": said, "last": last}
             reply = ask_once(RewriteFollowUp, inputs, lm=lm, demos=[_REWRITTEN])
         question = " ".join(str(reply.get("rewritten") or last).split())
-        seconds = time.monotonic() - began
-        if watch is not None:
-            data = {"step": "follow-up", "question": question}
-            watch(Event(0, "step", 0.0, seconds, data))
-        return question, replace(counter.usage, seconds=seconds)
+        return question, replace(counter.usage, seconds=time.monotonic() - began)
 
     def program(self) -> AgentProgram:
         """Return the agent as a `dspy.Module`: `question` in, `sparql` out; without memory."""
@@ -184,6 +172,11 @@ class Solver:
         except ToolError as error:
             return [], f"the query does not run: {error}"
         return shown, shown.note
+
+
+def _check_words(question: str) -> None:
+    if not question.strip():
+        raise UsageError("the question is empty", code="empty-question")
 
 
 def sentence_of(rows: Sequence[Mapping[str, Any]], total: int) -> str:
@@ -338,7 +331,7 @@ class StepReader:
         data = event.data
         if event.kind == "step":
             # Queries recorded between named steps belong to them.
-            self._named = self._named or data["step"] != "follow-up"
+            self._named = True
             return named_step(str(data["step"]), data)
         if event.kind == "memory_retrieved":
             titles = [str(one["title"]) for one in data["items"]]
@@ -388,7 +381,6 @@ def _validated(found: Mapping[str, Any]) -> str:
 
 _WRITES = ("exchange", "adapt", "synthesise", "fix", "write", "generate")
 _DESCRIBE: dict[str, Callable[[Mapping[str, Any]], str]] = {
-    "follow-up": lambda found: f"understood as: {found['question']}",
     "detect": lambda found: _scored(found["patterns"].items(), "pattern"),
     "retrieve": _examples,
     "constrain": lambda found: f"{found['chars']} characters of rules",

@@ -14,12 +14,13 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from reasoningbank.agents.registry import AGENTS
+from reasoningbank.agents.registry import AGENTS, asks_model
 from reasoningbank.corpus import load_shacl_tasks
 from reasoningbank.errors import BudgetError, UsageError
 from reasoningbank.experiment.ask import (
     AskResult,
     EarlierQuestion,
+    ShownStep,
     Solver,
     StepReader,
     open_solver,
@@ -31,7 +32,7 @@ from reasoningbank.lm import parse_name
 from reasoningbank.memory.experience import Experience
 from reasoningbank.nl2sparql.confidence import confidence_in
 from reasoningbank.schema.empty import explain_query
-from reasoningbank.trajectory import Event
+from reasoningbank.trajectory import Event, Usage
 
 #: Called with the name of an event and its data.
 Emit = Callable[[str, Mapping[str, Any]], None]
@@ -126,13 +127,22 @@ class Answers:
             check()
             with self._using(asked, notice) as solver:
                 notice("thinking …")
-                result = solver.ask(asked.question, check, asked.earlier)
+                rewriting = Usage()
+                if asked.earlier and asks_model(asked.agent):
+                    question, rewriting = solver.stand_alone(asked.question, asked.earlier)
+                    asked = asked.model_copy(update={"question": question})
+                    check()
+                    step = ShownStep("follow-up", f"understood as: {question}")
+                    emit("step", {**asdict(step), "at": round(rewriting.seconds, 1)})
+                result = solver.ask(asked.question, check)
+                usage = result.attempt.usage + rewriting
+                result = replace(result, attempt=replace(result.attempt, usage=usage))
                 check()
                 number = secrets.token_hex(6)
                 self._given[number] = _unrated(number, asked, solver, result)
                 while len(self._given) > MOST_RATED:
                     self._given.pop(next(iter(self._given)))
-                return {"id": number, **_answer(solver, result)}
+                return {"id": number, "question": asked.question, **_answer(solver, result)}
 
     def run(self, asked: Asked) -> dict[str, Any]:
         """Run a query that a person wrote, and return what the page shows of it."""
@@ -227,7 +237,6 @@ def _answer(solver: Solver, result: AskResult) -> dict[str, Any]:
     return {
         **table,
         "status": attempt.status,
-        "question": result.question,
         "memory": list(result.memory),
         "confidence": trust.confidence if trust and trust.calibrated else None,
         "explanation": trust.explanation if trust else "",
@@ -237,13 +246,13 @@ def _answer(solver: Solver, result: AskResult) -> dict[str, Any]:
 
 
 def _unrated(number: str, asked: Asked, solver: Solver, result: AskResult) -> Feedback:
-    task = task_of_question(result.question, solver.corpus)
+    task = task_of_question(asked.question, solver.corpus)
     total = getattr(result.rows, "total", None)
     experience = Experience(
         task=task.id,
         group=task.group,
         corpus=task.corpus,
-        question=result.question,
+        question=asked.question,
         sparql=result.sparql,
         success=False,
         judge="person",

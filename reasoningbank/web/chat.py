@@ -11,11 +11,9 @@ from pydantic import BaseModel, Field
 
 from reasoningbank.corpus import known_packs
 from reasoningbank.errors import UsageError
+from reasoningbank.experiment.ask import MOST_TURN_CHARS
 from reasoningbank.web.answers import MOST_EARLIER, Asked, agents_of
 from reasoningbank.web.guard import valid
-
-#: Characters of an earlier message that are read.
-MOST_TURN_CHARS = 2_000
 
 
 class ChatRequest(BaseModel):
