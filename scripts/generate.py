@@ -155,7 +155,9 @@ def notebooks() -> dict[Path, str]:
     for path in sorted((ROOT / "notebooks").glob("*.ipynb")):
         content = nbformat.read(path, as_version=4)
         metadata = dict(content.metadata)
-        NotebookClient(content, timeout=300, record_timing=False).execute(cwd=str(path.parent))
+        # What a cell prints is one output, however slowly it comes.
+        client = NotebookClient(content, timeout=300, record_timing=False, coalesce_streams=True)
+        client.execute(cwd=str(path.parent))
         content.metadata = metadata  # an execution adds the versions of this machine
         pages[path] = nbformat.writes(content) + "\n"
     return pages

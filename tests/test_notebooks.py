@@ -99,7 +99,7 @@ def test_it_runs(notebook: Path, kernel: AsyncKernelManager, tmp_path: Path) -> 
     work.mkdir()
     copy = Path(shutil.copy(notebook, work))
     content = read(copy)
-    client = NotebookClient(content, km=kernel, timeout=120)
+    client = NotebookClient(content, km=kernel, timeout=120, coalesce_streams=True)
     client.execute(cwd=str(work))
     assert not [o for c in content.cells for o in c.get("outputs", ()) if o.get("name") == "stderr"]
     committed = [cell.get("outputs") for cell in read(notebook).cells]

@@ -72,7 +72,7 @@ def test_a_follow_up_keeps_the_conversation_until_a_new_one(visit: Visit, page: 
     shown.fill("#question", "And tall ones?")
     shown.press("#question", "Enter")
     shown.wait_for_selector("text=Understood as: Which of them are tall?")
-    assert shown.locator(".answer").count() == 2
+    until(shown, "document.querySelectorAll('.answer .said').length === 2")
     shown.click("#afresh")
     assert not shown.is_visible("#afresh")
     page.script(written(QUERY))
