@@ -196,19 +196,20 @@ def _estimate_judge(
     experiment: Experiment, arm: Arm, counts: tuple[int, int], runs: Sequence[_PastRun]
 ) -> ArmEstimate:
     """Return what the LM judge of an arm will take: one call per trial, after the attempt."""
-    lm = arm.judge_lm
-    measured: list[_Amounts] = []
+    lm, names = arm.judge_lm, (arm.name, "judge", arm.judge_lm)
     for run in runs:
         judged = (t for a in run.experiment.arms if a.judge_lm == lm for t in run.trials(a))
         said = (trial.judgements.get(f"lm:{lm}") for trial in judged)
-        measured = measured or [
+        measured = [
             _amounts(Usage(**(one.get("usage") or {})), float(one.get("seconds") or 0.0), 0)
             for one in said
             if one
         ]
+        if measured:
+            where = (run.experiment.name,)
+            return _estimate(experiment, names, counts, measured, {}, "same", where)
     bounds: _Amounts = {**dict.fromkeys(AMOUNTS), "lm_calls": 1.0, "requests": 0.0}
-    match: MatchLevel = "same" if measured else "none"
-    return _estimate(experiment, (arm.name, "judge", lm), counts, measured, bounds, match)
+    return _estimate(experiment, names, counts, [], bounds, "none")
 
 
 def _estimate(

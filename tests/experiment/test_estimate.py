@@ -160,6 +160,7 @@ def test_an_lm_judge_is_estimated_beside_its_arm(
     assert told.todo == 10
     assert told.arms[1].amounts["prompt_tokens"] == 500
     assert told.total["prompt_tokens"] == 1000 + 500
+    assert [arm.runs for arm in told.arms] == [(experiment.name,)] * 2
 
 
 def test_another_run_in_the_folder_is_noted(
