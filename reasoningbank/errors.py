@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import difflib
 import importlib.util
+import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, ClassVar, Self
 
 from reasoningbank.findings import Finding
@@ -122,6 +124,15 @@ class CallTimeoutError(QueryTimeoutError, code="call-timeout"):
 
 class ToolError(ReasoningBankError, code="tool", recoverable=True):
     """A tool call failed in a way the agent can fix; its one line says what to try next."""
+
+
+def read_toml(file: Path, code: str) -> dict[str, Any]:
+    """Read a TOML file; raise a `UsageError` with this code if it cannot be read."""
+    try:
+        return tomllib.loads(file.read_text(encoding="utf-8"))
+    # A ValueError: not UTF-8, not TOML, or a number with thousands of digits.
+    except (OSError, ValueError) as error:
+        raise UsageError(f"cannot be read: {error}", where=str(file), code=code) from None
 
 
 def unknown_key(

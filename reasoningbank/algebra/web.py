@@ -8,7 +8,6 @@ import re
 import ssl
 import threading
 import time
-import tomllib
 import urllib.request
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
@@ -24,7 +23,7 @@ from rdflib import Graph
 
 from reasoningbank.algebra.evaluation import Limits
 from reasoningbank.algebra.terms import graph_from_quads
-from reasoningbank.errors import BudgetError, EndpointError, QueryError, UsageError
+from reasoningbank.errors import BudgetError, EndpointError, QueryError, UsageError, read_toml
 from reasoningbank.http import ExchangeError, Reply, Unreachable, retrying, send
 from reasoningbank.sparql.formats import blows_up
 from reasoningbank.sparql.tokens import check_terms
@@ -160,10 +159,7 @@ def credentials_from(
     def bad(what: str) -> UsageError:
         return UsageError(what, where=str(file), code="bad-credential")
 
-    try:
-        tables = tomllib.loads(file.read_text(encoding="utf-8")).get("credential", [])
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise bad(f"cannot be read: {error}") from None
+    tables = read_toml(file, "bad-credential").get("credential", [])
     if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
         raise bad("expected [[credential]] tables")
     found: list[Credential] = []

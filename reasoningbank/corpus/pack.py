@@ -8,7 +8,6 @@ directory, of the installed package and of the repository, in that order. A fold
 from __future__ import annotations
 
 import contextlib
-import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, fields, replace
@@ -16,6 +15,7 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, get_args
 
 from pydantic import (
+    AfterValidator,
     BeforeValidator,
     ConfigDict,
     Field,
@@ -24,8 +24,9 @@ from pydantic import (
     ValidationInfo,
 )
 
-from reasoningbank.errors import UsageError, unknown_key
+from reasoningbank.errors import UsageError, read_toml, unknown_key
 from reasoningbank.sparql import EndpointConfig, OxigraphServer
+from reasoningbank.sparql.terms import absolute
 
 _FILE = "pack.toml"
 #: What a pack may hold besides its examples; loaded as ``PACK-test`` and ``PACK-instances``.
@@ -43,6 +44,27 @@ def _resolved(value: Any, info: ValidationInfo) -> Any:
 
 _PackPath = Annotated[Path, BeforeValidator(_resolved)]
 _OptionalPath = Annotated[Path | None, BeforeValidator(_resolved)]
+
+
+def _expanded(name: str, info: ValidationInfo) -> str:
+    # Without a context a model is made in code, with IRIs; "?" stands for a variable.
+    if not info.context or name == "?" or (name.startswith("<") and name.endswith(">")):
+        return name.removeprefix("<").removesuffix(">")
+    namespaces, where = info.context
+    iri = absolute(name, namespaces)
+    if iri is None:
+        raise UsageError(
+            f"{name!r} is not a name with a known prefix",
+            where=where,
+            hint="use one of the pack's prefixes, e.g. rdfs:label, or write <iri>",
+            code="unknown-prefix",
+            name=name,
+        )
+    return iri
+
+
+#: An IRI, written in a hint file with the pack's prefixes.
+Iri = Annotated[str, AfterValidator(_expanded)]
 _FORBID = ConfigDict(extra="forbid")
 
 
@@ -301,12 +323,10 @@ def _find(name_or_path: str | Path) -> Path:
 
 
 def _read(root: Path, file: Path) -> Pack:
+    data = read_toml(file, "bad-pack")
     try:
-        data = tomllib.loads(file.read_text(encoding="utf-8"))
         facts = {"name": root.name, "examples": "examples", **data, "key": root.name, "root": root}
         return _PACK.validate_python(facts, context=root)
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise UsageError(f"cannot be read: {error}", where=str(file), code="bad-pack") from None
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(str(part) for part in first["loc"])

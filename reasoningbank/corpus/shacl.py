@@ -25,6 +25,7 @@ from reasoningbank.corpus.pack import Pack, load_pack
 from reasoningbank.corpus.splits import Split, groups_of, split_tasks
 from reasoningbank.corpus.task import LoadedTask, QueryForm, Task, check_complexity
 from reasoningbank.findings import Finding
+from reasoningbank.schema import local_name, namespace_of
 from reasoningbank.sparql import address_key
 from reasoningbank.sparql.terms import RDF_TYPE
 from reasoningbank.sparql.tokens import tokenize
@@ -65,7 +66,7 @@ PROPERTIES = (
 #: Vocabularies whose terms are all known.
 _CLOSED = (namespace.SH, namespace.RDFS, namespace.SDO)
 _NAMESPACES = (SH, RDFS, SCHEMA, SPEX, RB)
-_LOCAL_NAMES = {p.rpartition("#")[2].rpartition("/")[2].lower(): p for p in PROPERTIES}
+_LOCAL_NAMES = {local_name(p).lower(): p for p in PROPERTIES}
 _EXECUTABLE = "SPARQLExecutable"
 _HTML = "http://www.w3.org/1999/02/22-rdf-syntax-ns#HTML"
 _TRUE = ("true", "1")
@@ -76,15 +77,14 @@ Value = ox.NamedNode | ox.BlankNode | ox.Literal
 @lru_cache(maxsize=1024)
 def property_of(iri: str) -> str:
     """Return the property that an IRI means, correcting misspelled ones of our vocabularies."""
-    cut = max(iri.rfind("#"), iri.rfind("/")) + 1
-    near = get_close_matches(iri[:cut], _NAMESPACES, n=1, cutoff=0.85)
+    near = get_close_matches(namespace_of(iri), _NAMESPACES, n=1, cutoff=0.85)
     if iri in PROPERTIES or not near:
         return iri
-    whole = near[0] + iri[cut:]
+    whole = near[0] + local_name(iri)
     if whole not in PROPERTIES and any(URIRef(whole) in known for known in _CLOSED):
         # sh:order and sh:group are terms of their own, not our annotations misspelled.
         return iri
-    meant = get_close_matches(iri[cut:].lower(), _LOCAL_NAMES, n=1, cutoff=0.8)
+    meant = get_close_matches(local_name(iri).lower(), _LOCAL_NAMES, n=1, cutoff=0.8)
     return _LOCAL_NAMES[meant[0]] if meant else iri
 
 
@@ -135,9 +135,8 @@ def read_example_file(path: Path, name: str) -> ExampleFile:
         names, namespaces = raw.texts(SH + "prefix"), raw.texts(SH + "namespace")
         if names and namespaces:
             out.prefixes[names[0].removesuffix(":")] = namespaces[0]
-        classes = map(local_name, raw.texts(RDF_TYPE))
         queried = not raw.values.keys().isdisjoint(QUERY_PROPERTIES)
-        if queried or any(one.endswith(_EXECUTABLE) for one in classes):
+        if queried or any(one.endswith(_EXECUTABLE) for one in raw.texts(RDF_TYPE)):
             out.examples.append(raw)
     return out
 
@@ -154,12 +153,6 @@ def _statements(data: bytes) -> Iterator[tuple[str, str, Value]]:
         yield key, quad.predicate.value, quad.object
 
 
-def local_name(iri: str) -> str:
-    """Return the part of an IRI after its last ``#``, ``/`` or, without these, ``:``."""
-    iri = iri.rstrip("/#:")
-    return re.split(r"[/#]", iri)[-1] if re.search(r"[/#]", iri) else iri.rpartition(":")[2]
-
-
 def canonical_targets(targets: Iterable[str], preferred: str = "") -> dict[str, str]:
     """Return each address's canonical spelling: `preferred`, else the most frequent variant."""
     counts = Counter(targets)
@@ -172,7 +165,9 @@ def canonical_targets(targets: Iterable[str], preferred: str = "") -> dict[str, 
 
 def task_id(raw: RawExample, file: str) -> str:
     """Return the id of an example's task."""
-    return re.sub(r"[^\w.\-]+", "_", local_name(raw.resource)) or PurePosixPath(file).stem
+    # Of a URN, its part after the last colon.
+    name = re.sub(r"^(.*[/#]|.*:)", "", raw.resource.rstrip("/#:"))
+    return re.sub(r"[^\w.\-]+", "_", name) or PurePosixPath(file).stem
 
 
 def declared_prefixes(query: str) -> dict[str, str]:

@@ -12,7 +12,6 @@ evaluation question never repeats a training question's wording.
 from __future__ import annotations
 
 import re
-import tomllib
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -35,7 +34,7 @@ from reasoningbank.corpus.shacl import (
     SPEX,
 )
 from reasoningbank.corpus.splits import PARTS, SplitName
-from reasoningbank.errors import QueryError, UsageError, unknown_key
+from reasoningbank.errors import QueryError, UsageError, read_toml, unknown_key
 from reasoningbank.findings import Finding
 from reasoningbank.sparql import BooleanResult, GraphResult, Result, SPARQLClient, TableResult
 from reasoningbank.sparql.query import prepare
@@ -129,11 +128,11 @@ def read_templates(pack: Pack) -> tuple[dict[str, TemplateSlot], list[QuestionTe
     slots: dict[str, TemplateSlot] = {}
     templates: list[QuestionTemplate] = []
     for file in sorted((pack.root / "templates").glob("*.toml")):
+        data = read_toml(file, "bad-template")
         try:
-            data = tomllib.loads(file.read_text(encoding="utf-8"))
             slots |= {name: TemplateSlot(**slot) for name, slot in data.pop("slots", {}).items()}
             templates += (QuestionTemplate(**one) for one in data.pop("template", []))
-        except (OSError, ValueError, TypeError) as error:
+        except (ValueError, TypeError) as error:
             what = _invalid(error) if isinstance(error, ValidationError) else str(error)
             title = f" in template {templates[-1].id!r} or the next" if templates else ""
             raise UsageError(f"{what}{title}", where=str(file), code="bad-template") from None

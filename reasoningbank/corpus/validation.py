@@ -33,13 +33,13 @@ from reasoningbank.corpus.shacl import (
     complete_prefixes,
     declared_prefixes,
     load_corpus,
-    local_name,
     read_example_file,
     task_id,
 )
 from reasoningbank.corpus.task import LoadedTask, Task
 from reasoningbank.errors import EndpointError, QueryError, SetupError
 from reasoningbank.findings import Finding
+from reasoningbank.schema import local_name
 from reasoningbank.sparql import (
     STANDARD_PREFIXES,
     BooleanResult,
@@ -178,7 +178,7 @@ def _unknown_properties(example: _Example) -> Iterator[Finding]:
         if terms is None or written in terms or written in PROPERTIES:
             continue
         by_name = {local_name(term): term for term in terms}
-        close = get_close_matches(local_name(written), by_name, n=1, cutoff=0.7)
+        close = get_close_matches(local_name(written.rstrip("/#:")), by_name, n=1, cutoff=0.7)
         near = [by_name[name] for name in close]
         what = f"uses <{written}>, which its vocabulary does not have"
         facts = {"property": written, "replacements": near}
@@ -326,7 +326,8 @@ def _unmentioned(
         kept = [
             c
             for c in constants
-            if client is not None or not (isinstance(c, URIRef) and re.search(r"\d", local_name(c)))
+            if client is not None
+            or not (isinstance(c, URIRef) and re.search(r"\d", local_name(c.rstrip("/#"))))
         ]
         if kept:
             shown = ", ".join(map(_shown, kept[:_MOST_NAMED]))

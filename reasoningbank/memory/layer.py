@@ -7,15 +7,14 @@ warnings about names, each shown only with one of the names that it is about.
 from __future__ import annotations
 
 import itertools
-import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from reasoningbank.corpus import Pack
-from reasoningbank.errors import UsageError
+from reasoningbank.corpus.pack import Iri, Pack
+from reasoningbank.errors import UsageError, read_toml
 from reasoningbank.lm.tokens import count_tokens, estimate_tokens
 from reasoningbank.sparql import STANDARD_PREFIXES
 
@@ -97,10 +96,10 @@ def about(count: int) -> str:
 
 
 class Note(BaseModel):
-    """A warning about some names: prefixed names in the file, IRIs when it was read."""
+    """A warning about some names."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
-    about: frozenset[str] = Field(min_length=1)
+    model_config = ConfigDict(extra="forbid", frozen=True, str_strip_whitespace=True)
+    about: frozenset[Iri] = Field(min_length=1)
     text: str = Field(min_length=1)
 
 
@@ -122,7 +121,12 @@ def guide(pack: Pack | None, budget: int = 200) -> Layer:
     file = hints_files(pack).get("guide")
     if file is None:
         return Layer("L3")
-    written = enumerate(line.rstrip() for line in _read(file).splitlines())
+    try:
+        text = file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        what = f"cannot be read: {error}"
+        raise UsageError(what, where=str(file), code="bad-hints") from None
+    written = enumerate(line.rstrip() for line in text.splitlines())
     lines = [Line(line, rank=n) for n, line in written if line and not line.startswith("#")]
     return pack_lines("L3", lines, budget, title="Guide:")
 
@@ -132,39 +136,11 @@ def load_notes(pack: Pack | None) -> tuple[Note, ...]:
     file = hints_files(pack).get("anti_patterns")
     if file is None or pack is None:
         return ()
+    data, where = read_toml(file, "bad-hints"), str(file)
     try:
-        read = _File.model_validate(tomllib.loads(_read(file)))
-    except tomllib.TOMLDecodeError as error:
-        raise _unreadable(file, error) from None
+        read = _File.model_validate(data, context=({**STANDARD_PREFIXES, **pack.prefixes}, where))
     except ValidationError as error:
         first = error.errors()[0]
         field = ".".join(str(part) for part in first["loc"])
-        raise UsageError(f"{field}: {first['msg']}", where=str(file), code="bad-hints") from None
-    namespaces = {**STANDARD_PREFIXES, **pack.prefixes}
-    notes = []
-    for note in read.note:
-        names = []
-        for name in note.about:
-            prefix, colon, local = name.partition(":")
-            if not colon or prefix not in namespaces:
-                raise UsageError(
-                    f"{name!r} is not a name with a known prefix",
-                    where=str(file),
-                    hint="use a prefix of the pack, as in rdfs:label",
-                    code="unknown-prefix",
-                    name=name,
-                )
-            names.append(namespaces[prefix] + local)
-        notes.append(Note(about=frozenset(names), text=" ".join(note.text.split())))
-    return tuple(notes)
-
-
-def _read(file: Path) -> str:
-    try:
-        return file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise _unreadable(file, error) from None
-
-
-def _unreadable(file: Path, error: Exception) -> UsageError:
-    return UsageError(f"cannot be read: {error}", where=str(file), code="bad-hints")
+        raise UsageError(f"{field}: {first['msg']}", where=where, code="bad-hints") from None
+    return tuple(Note(about=note.about, text=" ".join(note.text.split())) for note in read.note)

@@ -16,7 +16,6 @@ checked against queries.
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -31,11 +30,10 @@ from pydantic import (
     ConfigDict,
     Field,
     ValidationError,
-    ValidationInfo,
 )
 
-from reasoningbank.corpus import Pack, load_pack
-from reasoningbank.errors import UsageError
+from reasoningbank.corpus.pack import Iri, Pack, load_pack
+from reasoningbank.errors import UsageError, read_toml
 from reasoningbank.nl2sparql.words import LANGUAGES
 from reasoningbank.sparql import STANDARD_PREFIXES
 
@@ -56,26 +54,6 @@ def namespaces_of(pack: Pack) -> dict[str, str]:
     return {**found, **pack.prefixes}
 
 
-def _expanded(name: str, info: ValidationInfo) -> str:
-    # Without a context a model is made in code, with IRIs; "?" stands for a variable.
-    if not info.context or name == "?" or (name.startswith("<") and name.endswith(">")):
-        return name.removeprefix("<").removesuffix(">")
-    namespaces, where = info.context
-    prefix, colon, local = name.partition(":")
-    if not colon or prefix not in namespaces:
-        raise UsageError(
-            f"{name!r} is not a name with a known prefix",
-            where=where,
-            hint="use one of the pack's prefixes, e.g. rdfs:label, or write <iri>",
-            code="unknown-prefix",
-        )
-    return str(namespaces[prefix] + local)
-
-
-#: An IRI, written in a hint file with the pack's prefixes.
-Iri = Annotated[str, AfterValidator(_expanded)]
-
-
 class HintModel(BaseModel):
     """Part of a hint file; unknown keys are errors."""
 
@@ -91,11 +69,9 @@ def read_hints(pack: Pack, name: str, model: type[_Model]) -> tuple[_Model, str]
     if pack.hints is None or not file.is_file():
         return model(), ""
     where = str(file)
+    data = read_toml(file, "unreadable")
     try:
-        data = tomllib.loads(file.read_text(encoding="utf-8"))
         return model.model_validate(data, context=(namespaces_of(pack), where)), where
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise UsageError(f"cannot be read: {error}", where=where, code="unreadable") from None
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(map(str, first["loc"]))

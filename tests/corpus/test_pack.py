@@ -188,6 +188,7 @@ def test_an_unknown_pack_is_one_line_that_lists_the_known(
     ("text", "says"),
     [
         ("endpoint = ", "cannot be read"),
+        (f"endpoint = {'9' * 5000}", "cannot be read"),
         ("endpont = 'x'", "endpont"),
         ("[[federated]]\nname = 'x'", r"federated\.0\.url"),
         ("[[federated]]\nurl = 'http://x/'\nlabels = []", r"federated\.0\.labels"),

@@ -48,9 +48,11 @@ def test_warnings_are_read_with_full_names(pack: Pack) -> None:
     assert load_notes(None) == load_notes(pack) == ()
     assert pack.hints is not None
     file = pack.hints / "anti_patterns.toml"
-    file.write_text('[[note]]\nabout = ["e:a", "rdfs:label"]\ntext = """Two\n  lines."""\n')
+    file.write_text(
+        '[[note]]\nabout = ["e:a", "<urn:a:b>", "rdfs:label"]\ntext = """Two\n  lines."""\n'
+    )
     (note,) = load_notes(pack)
-    assert note.about == {"http://e/a", "http://www.w3.org/2000/01/rdf-schema#label"}
+    assert note.about == {"http://e/a", "urn:a:b", "http://www.w3.org/2000/01/rdf-schema#label"}
     assert note.text == "Two lines."
 
 
@@ -60,6 +62,7 @@ def test_warnings_are_read_with_full_names(pack: Pack) -> None:
         ("[[note]\n", "bad-hints"),
         ("[[note]]\nabout = []\ntext = 'x'\n", "bad-hints"),
         ("[[note]]\nabout = ['e:a']\ntext = 'x'\nwhy = 'y'\n", "bad-hints"),
+        ("[[note]]\nabout = ['e:a']\ntext = ' '\n", "bad-hints"),
         ("[[note]]\nabout = ['x:a']\ntext = 'x'\n", "unknown-prefix"),
         ("[[note]]\nabout = ['http://e/a']\ntext = 'x'\n", "unknown-prefix"),
     ],
