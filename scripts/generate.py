@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import typer
-from measured_results import measured_learning, measured_translators
+from measured_results import measured_translators
 from pydantic import TypeAdapter
 from results_page import measured_results
 from typer.core import TyperGroup
@@ -57,7 +57,6 @@ def columns_page() -> str:
 SECTIONS: dict[str, Callable[[], str]] = {
     "analysis.md": columns_page,
     "evaluation.md": measured_translators,
-    "learning.md": measured_learning,
     "results.md": measured_results,
 }
 

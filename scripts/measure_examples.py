@@ -1,6 +1,7 @@
 """Measure how many of a gold's names retrieved examples of other groups can bring.
 
-Prints the table of docs/learning.md: python scripts/measure_examples.py [EXPERIMENT.toml].
+    python scripts/measure_examples.py [EXPERIMENT.toml]
+
 No model is asked; the tasks are those of the experiment, the examples those of the training
 split that the leakage filter lets pass.
 """

@@ -1,21 +1,13 @@
-"""Tables of committed results for `docs/learning.md` and `docs/evaluation.md`."""
+"""Tables of committed results for `docs/evaluation.md`."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from reasoningbank.analysis import read_translations, summarise_run
-from reasoningbank.analysis.tables import (
-    TextTable,
-    arm_table,
-    capital,
-    comparison_table,
-    markdown,
-    tables_of,
-)
+from reasoningbank.analysis import read_translations
+from reasoningbank.analysis.tables import TextTable, capital, markdown
 from reasoningbank.analysis.translators import (
     ArmRows,
     agent_table,
@@ -26,96 +18,13 @@ from reasoningbank.analysis.translators import (
     repair_table,
     scenario_table,
 )
-from reasoningbank.corpus.task import shuffle_key
-from reasoningbank.experiment import RunFolder
-from reasoningbank.experiment.records import StepFolder
-from reasoningbank.experiment.streams import Snapshots
-from reasoningbank.memory import MemoryItem
 
 RESULTS = Path(__file__).resolve().parent.parent / "experiments" / "results"
-#: Items of a bank that are shown as they are.
-SHOWN = 10
-#: Characters of an item's text in the table.
-MOST_CHARS = 260
-#: Names of arms in the records, and what they are called now.
-RENAMED = {
-    "placebo of": "random items of", "placebo": "random", "matched": "token_matched",
-    "what was wrong with it could not be told": "no cause was found",
-}  # fmt: skip
-#: Runs with what they ask, in the order in which they make sense.
-RUNS = {
-    "liita_memory_gate": "The gate: do few-shot examples made of gold queries help at all?",
-    "uniprot_memory_exemplars": "The gate's question on UniProt's held-out tasks",
-    "liita_memory": "The standard experiment: learned memory, none, sampling and random memory",
-    "liita_memory_fresh": "A second look at the claim, on 64 questions of fresh templates",
-    "liita_memory_rlm": "The same for an agent that explores, `rlm` with at most four turns",
-    "liita_memory_matts": "Three attempts a task: parallel and sequential, with memory and without",
-}
-
-
-def measured_learning() -> str:
-    """Return the results of each run, as Markdown."""
-    text = "\n\n".join(_section(name, title) for name, title in RUNS.items()) + "\n"
-    for old, new in RENAMED.items():
-        text = re.sub(rf"\b{old}\b", new, text)
-    return text
 
 
 def titled(table: TextTable) -> str:
     """Return a table as Markdown under its title."""
     return f"{capital(table.title)}:\n\n{markdown(table)}"
-
-
-def _section(name: str, title: str) -> str:
-    folder = RunFolder(RESULTS / name)
-    summary = summarise_run(folder)
-    by = f"{summary.metric}, by {summary.unit}"
-    stated = [one for one in (summary.comparison, *summary.claims) if one is not None]
-    tables = [
-        arm_table(summary),
-        comparison_table(stated, f"pre-registered ({by})"),
-        comparison_table(summary.others, f"every other arm ({by})"),
-    ]
-    more = ("sampled", "streams", "stream judges", "use", "banks", "learning", "rejected")
-    found = tables_of(summary)
-    tables += [found[name] for name in more if name in found]
-    if summary.comparison is not None:
-        tables.append(_items(folder, summary.comparison.first))
-    parts = [
-        f"### {title}",
-        f"Records: `experiments/results/{name}`. {summary.leakage.sentence()}.",
-    ]
-    parts += [titled(table) for table in tables if table.rows]
-    return "\n\n".join(parts)
-
-
-def _items(folder: RunFolder, arm: str) -> TextTable:
-    """Return a sample by id of what an arm's first stream learned."""
-    headers = ("item", "kind", "title", "content", "tasks", "shown", "helped", "hurt")
-    steps = StepFolder(folder.path, arm, 0).taken()
-    if not steps:
-        return TextTable("", headers, [])
-    snapshots = Snapshots(folder.path)
-    begun = {item.id for item in snapshots.read(steps[0].before).items}
-    found = [
-        item
-        for item in snapshots.read(steps[-1].after).items
-        if item.id not in begun and item.status == "active"
-    ]
-    found.sort(key=lambda item: shuffle_key(0, item.id))
-    title = (
-        f"{min(SHOWN, len(found))} of the {len(found)} items that {arm}.0 learned, sampled by id"
-    )
-    return TextTable(title, headers, [_row(item) for item in found[:SHOWN]])
-
-
-def _row(item: MemoryItem) -> tuple[str, ...]:
-    said = " ".join((item.pattern or item.content).split())
-    said = said if len(said) <= MOST_CHARS else f"{said[:MOST_CHARS].rstrip()} …"
-    counts = item.counters
-    tasks = {origin.task for origin in item.origins if origin.task}
-    numbers = (len(tasks), counts.retrieved, counts.helped, counts.hurt)
-    return (item.id[:8], item.src, item.title, f"`{said.replace('`', '')}`", *map(str, numbers))
 
 
 class Section(NamedTuple):
