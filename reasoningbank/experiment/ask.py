@@ -26,7 +26,7 @@ from reasoningbank.experiment.plan import hidden_tasks
 from reasoningbank.experiment.recall import recalled
 from reasoningbank.experiment.settings import EndpointSettings
 from reasoningbank.experiment.trial import attempt_task
-from reasoningbank.lm import UsageCounter, open_lm
+from reasoningbank.lm import PlainAdapter, UsageCounter, open_lm
 from reasoningbank.memory import MemoryBank
 from reasoningbank.nl2sparql import asked_language
 from reasoningbank.tools import SPARQLTools
@@ -55,23 +55,44 @@ class EarlierQuestion(BaseModel):
 
 
 class RewriteFollowUp(dspy.Signature):  # type: ignore[misc]
-    """Rewrite the last question so that it can be understood without the earlier ones.
+    """Questions are asked one after another. Complete the last, so that it can be understood alone.
 
-    Put what "it", "they" or "and of X" refer to in its place. Change nothing else. A question that
-    can be understood alone stays as it is.
+    Keep what it asks for. Reply with the question alone.
     """
 
-    earlier: str = dspy.InputField(desc="the earlier questions and their answers")
-    last: str = dspy.InputField(desc="the last question")
-    rewritten: str = dspy.OutputField(desc="the last question, rewritten; one line")
+    asked: str = dspy.InputField()
+    rewritten: str = dspy.OutputField()
 
 
-#: A worked case, since small models answer the question instead.
-_REWRITTEN = dspy.Example(
-    earlier="Which rivers flow through Austria?\n3 results: Danube, Inn, Mur.",
-    last="And through Hungary?",
-    rewritten="Which rivers flow through Hungary?",
-)
+def _asked(last: str, *earlier: tuple[str, str]) -> str:
+    """Return what is to be completed; said twice, since small models copy what comes last."""
+    said = [f"Earlier: {question} ({answer})" for question, answer in earlier]
+    return "\n".join([*said, f"Last: {last}", f'Complete form of "{last}"?'])
+
+
+#: Worked cases, since small models answer the question or repeat the earlier one instead.
+_REWRITTEN = [
+    dspy.Example(asked=_asked(last, (question, answer)), rewritten=rewritten)
+    for question, answer, last, rewritten in (
+        (
+            "Which rivers flow through Austria?", "Danube, Inn, Mur.",
+            "And through Hungary?", "Which rivers flow through Hungary?",
+        ),
+        (
+            "What is the height of the Eiffel Tower?", "330.",
+            "And its architect?", "What is the architect of the Eiffel Tower?",
+        ),
+        ("Who wrote Faust?", "Goethe.", "And Dracula?", "Who wrote Dracula?"),
+        (
+            "Which museums are in Vienna?", "Albertina, Belvedere.",
+            "Who painted Guernica?", "Who painted Guernica?",
+        ),
+        (
+            "Who wrote Dracula?", "Bram Stoker.",
+            "In which year was that?", "In which year was Dracula written?",
+        ),
+    )
+]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -133,11 +154,12 @@ class Solver:
         """
         _check_words(last)
         began, counter = time.monotonic(), UsageCounter()
-        said = "\n".join(f"{turn.question}\n{turn.answer}" for turn in earlier)
+        asked = _asked(last, *((turn.question, turn.answer) for turn in earlier))
         lm = self.context.models[self.arm.lm].lm(temperature=0.0, max_tokens=MOST_REWRITTEN)
         with dspy.context(callbacks=[counter]):
-            inputs = {"earlier": said, "last": last}
-            reply = ask_once(RewriteFollowUp, inputs, lm=lm, demos=[_REWRITTEN])
+            reply = ask_once(
+                RewriteFollowUp, {"asked": asked}, lm=lm, adapter=PlainAdapter(), demos=_REWRITTEN
+            )
         question = " ".join(str(reply.get("rewritten") or last).split())
         return question, replace(counter.usage, seconds=time.monotonic() - began)
 

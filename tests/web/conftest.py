@@ -40,7 +40,7 @@ def written(sparql: str) -> Reply:
 
 def rewritten(question: str) -> Reply:
     """Return the reply of a model that rewrites a follow-up."""
-    return chat(f"[[ ## rewritten ## ]]\n{question}\n\n[[ ## completed ## ]]")
+    return chat(question)
 
 
 @dataclass
