@@ -44,7 +44,7 @@ from reasoningbank.experiment import (
 from reasoningbank.experiment.context import RunContext, data_files, open_context
 from reasoningbank.experiment.manifest import build_manifest
 from reasoningbank.experiment.plan import plan_run
-from reasoningbank.judge import rule_verdict
+from reasoningbank.judge import RAN, rule_verdict
 from reasoningbank.trajectory import Recorder, Usage
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -224,7 +224,7 @@ def _recorded(world: RunContext, tasks: Mapping[str, Task]) -> Iterator[TrialRec
 
 
 def _kind(verdict: Mapping[str, Any]) -> str:
-    if verdict.get("status") not in ("judged", "wrong_form"):
+    if verdict.get("status") not in RAN:
         return "not run"
     return "rows" if verdict.get("n_predicted") else "no rows"
 

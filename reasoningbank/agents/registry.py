@@ -62,6 +62,13 @@ def make_agent(name: str, **options: Any) -> Agent:
         ) from error
 
 
+def check_blind(name: str, where: str = "") -> None:
+    """Raise a `UsageError` if an agent answers only with the gold query, or does not exist."""
+    if make_agent(name).sees_gold:
+        what = f"{name} answers only tasks that have a gold query"
+        raise UsageError(what, where=where, hint="choose rag, rlm or react", code="needs-gold")
+
+
 def asks_model(name: str) -> bool:
     """Return whether an agent needs a model; an unknown agent does not.
 

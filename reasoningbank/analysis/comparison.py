@@ -331,7 +331,7 @@ def changed_answers(
     """
     arms: dict[str, dict[tuple[str, int], TrialRecord]] = {first: {}, second: {}}
     for record in records:
-        if record.step is None and record.verdict and record.key.arm in arms:
+        if record.step is None and record.judged and record.key.arm in arms:
             arms[record.key.arm][record.key.task, record.key.seed] = record
     found: dict[str, ChangedAnswer] = {}
     for place, after in arms[first].items():

@@ -278,11 +278,9 @@ def _trial_rows(
     """Yield the rows of a trial, each with its frame's name."""
     key, trajectory = record.key, record.trajectory
     keys: Row = {"arm": key.arm, "task": key.task, "seed": key.seed}
-    verdict = record.verdict or {}
-    judged = record.verdict is not None and verdict.get("status") != "gold_defect"
     calls = list(_tool_calls(trajectory, texts=texts))
     failed = sum(not call["ok"] for call in calls)
-    yield "trials", keys | _trial(record, arm, judged) | {"tool_errors": failed, "file": file}
+    yield "trials", keys | _trial(record, arm) | {"tool_errors": failed, "file": file}
     for event, turn in _turns(trajectory):
         place = keys | {"event": event.index, "turn": turn}
         yield "events", place | _event(trajectory, event, texts=texts)
@@ -298,12 +296,12 @@ def _trial_rows(
     for call in calls:
         yield "tool_calls", keys | call
     for judge, found in record.judgements.items():
-        strict = record.strict if judged else None
+        strict = record.strict if record.judged else None
         yield "judgements", _judgement(found) | keys | {"judge": judge, "strict": strict}
 
 
-def _trial(record: TrialRecord, arm: Mapping[str, Any], judged: bool) -> Row:
-    verdict, usage = record.verdict or {}, record.usage
+def _trial(record: TrialRecord, arm: Mapping[str, Any]) -> Row:
+    verdict, usage, judged = record.verdict or {}, record.usage, record.judged
     status = str(verdict.get("status", "judged"))
     if record.verdict is None:
         outcome = "bug" if record.status == "bug" else "infrastructure error"

@@ -326,9 +326,8 @@ def stream_levels(
 
 def cause_of_failure(record: TrialRecord, patterns: Mapping[str, str]) -> str | None:
     """Return one of `CAUSES` for a wrong i.i.d. trial with a memory; None for any other."""
-    judged = (record.verdict or {}).get("status", "gold_defect") != "gold_defect"
     retrieved = record.trajectory.of("memory_retrieved")
-    if record.level != "iid" or record.strict or not judged or not retrieved:
+    if record.level != "iid" or record.outcome != "wrong" or not retrieved:
         return None
     declared = _prefixes_of([record.gold])
     wanted = shape_hash(record.gold, declared)

@@ -210,9 +210,9 @@ def _pairs(
     one: _ComparedRun, two: _ComparedRun, arm: str | None, against: str | None
 ) -> list[tuple[str, str]]:
     if arm is None:
+        hint = "name an arm of each"
         if against is not None:
-            raise UsageError("needs --arm", where="--with", hint="name the first run's arm, too")
-        hint = "name an arm of each (--arm and --with)"
+            raise UsageError("only the second arm is named", hint=hint, code="no-first-arm")
         if one is two:
             what = "a run cannot be compared with itself"
             raise UsageError(what, where=one.name, hint=hint, code="same-run")
@@ -223,13 +223,13 @@ def _pairs(
             raise UsageError(what, hint=hint, code="no-shared-arm")
         return both
     against = arm if against is None else against
-    for run, name, option in ((one, arm, "--arm"), (two, against, "--with")):
+    for run, name in ((one, arm), (two, against)):
         if name not in run.scores:
             what = f"{run.name} has no arm {name!r}; it has {', '.join(run.scores) or 'none'}"
-            raise UsageError(what, where=option, code="unknown-arm", arm=name)
+            raise UsageError(what, code="unknown-arm", arm=name)
     if one is two and arm == against:
         what = "an arm cannot be compared with itself"
-        raise UsageError(what, where=arm, hint="name another arm (--with)", code="same-arm")
+        raise UsageError(what, where=arm, hint="name another arm", code="same-arm")
     return [(arm, against)]
 
 

@@ -13,7 +13,7 @@ from reasoningbank.analysis.statistics import Interval, bootstrap_mean, clipped,
 from reasoningbank.errors import UsageError
 from reasoningbank.experiment import Experiment, TrialRecord, parse_experiment
 from reasoningbank.experiment.config import bank_arm, control_of, seeds_of
-from reasoningbank.judge import rule_verdict
+from reasoningbank.judge import RAN, is_judged, rule_verdict
 
 Metric = Literal["strict", "lenient", "f1"]
 Unit = Literal["task", "group"]
@@ -32,7 +32,7 @@ class Opinions(NamedTuple):
     def of(cls, verdict: Any, judgements: Any) -> Opinions | None:
         """Read a record's verdict and judgements; None if the attempt was not judged."""
         verdict, judgements = verdict or {}, judgements or {}
-        if verdict.get("status") == "gold_defect" or not verdict:
+        if not is_judged(verdict):
             return None
         found = {"rule": (rule_verdict(verdict) or {}).get("success")}
         found |= {name: one.get("success") for name, one in judgements.items()}
@@ -96,11 +96,11 @@ class Score:
             group=record.template or record.group or record.key.task,
             level=record.level,
             step=record.step,
-            fate="error" if not verdict else "defective" if outcome == "gold_defect" else "judged",
+            fate="judged" if record.judged else "defective" if verdict else "error",
             strict=float(record.strict),
             lenient=float(bool(verdict.get("lenient", record.strict))),
             f1=record.f1,
-            executed=outcome in {"judged", "wrong_form"},
+            executed=outcome in RAN,
             status=record.status,
             seconds=usage.seconds,
             tokens=usage.tokens,

@@ -24,6 +24,7 @@ from reasoningbank.corpus import Pack, load_pack, query_features
 from reasoningbank.errors import QueryError, RecordError, UsageError
 from reasoningbank.experiment import RunFolder, TrialRecord
 from reasoningbank.experiment.storage import read_json
+from reasoningbank.judge import RAN, is_judged
 from reasoningbank.nl2sparql import (
     PackExample,
     load_examples,
@@ -76,11 +77,6 @@ class TranslationRow:
     complexity: str = ""  #: The task's complexity class; empty if unknown
     #: Queries that the agent made and checked; None if it does not check.
     queries: int | None = None
-
-    @property
-    def counts(self) -> bool:
-        """Whether it is judged: a task with a defective gold query has no right answer."""
-        return self.status != "gold_defect"
 
     @property
     def first_passed(self) -> bool | None:
@@ -168,12 +164,10 @@ def _run(source: Path, pack_name: str) -> list[ArmRows]:
     rows: dict[str, list[TranslationRow]] = defaultdict(list, {name: [] for name in arms})
     left_out: Counter[str] = Counter()
     for record in folder.trials(skip_damaged=True):
-        arm, verdict = record.key.arm, record.verdict or {"status": "gold_defect"}
         if record.step is None:
-            defective = verdict["status"] == "gold_defect"
-            left_out[arm] += defective
-            own = [] if defective else [_row(record, examples.get(record.key.task), pack)]
-            rows[arm] += own
+            own = [_row(record, examples.get(record.key.task), pack)] if record.judged else []
+            rows[record.key.arm] += own
+            left_out[record.key.arm] += not own
     return [
         ArmRows(
             name,
@@ -208,7 +202,7 @@ def _row(record: TrialRecord, example: PackExample | None, pack: Pack) -> Transl
         right=record.strict,
         status=status,
         parses=record.sparql is not None and validate_syntax(record.sparql, pack).ok,
-        executes=status in ("judged", "wrong_form"),
+        executes=status in RAN,
         components=component_match(record.sparql, gold, pack),
         patterns=example.patterns if example else patterns_of_query(gold, load_patterns(pack)),
         detected=detected[0] if detected else None,
@@ -231,7 +225,7 @@ def _report(source: Path) -> list[ArmRows]:
     except (KeyError, TypeError, ValidationError) as error:
         hint = "name a file that `nl2sparql evaluate --output` wrote"
         raise RecordError("is not a report", where=str(source), hint=hint) from error
-    judged = tuple(row for row in rows if row.counts)
+    judged = tuple(row for row in rows if is_judged(vars(row)))
     return [ArmRows(agent, agent, model, pack, judged, len(rows) - len(judged))]
 
 

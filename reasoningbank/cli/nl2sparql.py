@@ -23,7 +23,6 @@ from reasoningbank.cli.options import AsJson, PackName, Url, check_folder_of, kn
 from reasoningbank.cli.output import (
     console,
     notice,
-    outcome_of,
     print_json,
     print_objects,
     print_query,
@@ -264,7 +263,7 @@ def evaluate(
     def report_trial(record: TrialRecord) -> None:
         done.append(record)
         right = f"{sum(one.strict for one in done)}/{len(done)}"
-        label = f"{record.key.task} {record.key.arm}: {outcome_of(record)}"
+        label = f"{record.key.task} {record.key.arm}: {record.outcome}"
         notice(f"[{len(done)}/{total}] {label} · {right}")
 
     try:

@@ -21,7 +21,6 @@ from rich.text import Text
 if TYPE_CHECKING:
     from reasoningbank.analysis.tables import TextTable
     from reasoningbank.experiment import Progress as RunProgress
-    from reasoningbank.experiment import TrialRecord
 
 
 _BREAKS = re.compile(r"[\t\r\n]+")
@@ -172,7 +171,7 @@ def follow_run(bar: Progress, left: TimeLeft) -> Callable[[RunProgress], None]:
         record, arm = now.record, now.key.arm
         if record is not None:
             arm += " practice" if record.step is not None else ""
-            if outcome_of(record) in ("right", "wrong"):
+            if record.judged:
                 judged[arm].append(record.strict)
             left.finished(now.key.arm, now.seconds)
         else:
@@ -186,19 +185,10 @@ def follow_run(bar: Progress, left: TimeLeft) -> Callable[[RunProgress], None]:
         bar.update(row, description=label, total=now.total, completed=now.done, summary=summary)
         if not progress_console.is_terminal and record is not None:
             how = f" ({record.status})" if record.status in ("fallback", "exhausted") else ""
-            outcome = outcome_of(record) + how
+            outcome = record.outcome + how
             notice(f"[{now.done}/{now.total}] {label}: {outcome} · {summary}")
 
     return follow
-
-
-def outcome_of(record: TrialRecord) -> str:
-    """Return whether a trial is right or wrong, or why it does not count."""
-    if record.verdict is None:
-        return str(record.status)
-    if record.verdict.get("status") == "gold_defect":
-        return "gold defect"
-    return "right" if record.strict else "wrong"
 
 
 def stop_event() -> threading.Event:

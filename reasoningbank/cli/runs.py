@@ -30,7 +30,7 @@ from reasoningbank.cli.summary import (
     print_estimate,
     print_summary,
 )
-from reasoningbank.errors import RecordError
+from reasoningbank.errors import RecordError, UsageError
 from reasoningbank.experiment import (
     Experiment,
     Observer,
@@ -58,6 +58,8 @@ MLflow = Annotated[
     str | None,
     Option(help="Trace the trials with MLflow, e.g. sqlite:///mlflow.db.", metavar="URI"),
 ]
+#: Errors of `compare_runs` about the options --arm and --with.
+_OF_ARMS = {"no-first-arm", "no-shared-arm", "same-arm", "same-run", "unknown-arm"}
 
 
 def run(
@@ -200,9 +202,14 @@ def compare(
 
     Example: reasoningbank compare runs/uniprot_baseline runs/uniprot_tools --arm rlm
     """
-    found = compare_runs(
-        RunFolder(first), RunFolder(second), arm=arm, against=against, metric=metric, unit=unit
-    )
+    try:
+        found = compare_runs(
+            RunFolder(first), RunFolder(second), arm=arm, against=against, metric=metric, unit=unit
+        )
+    except UsageError as error:
+        if error.code in _OF_ARMS:
+            error.at("--arm, --with")
+        raise
     if as_json:
         print_json(found.to_json())
         return

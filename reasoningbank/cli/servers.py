@@ -115,12 +115,10 @@ def mcp(
         raise UsageError("an agent needs a model", where="--agent", hint=hint)
     if lm is not None:
         # Agents are slow to load as well, and a client waits for the first answer.
-        from reasoningbank.agents import make_agent
+        from reasoningbank.agents.registry import check_blind
 
         check_model(lm)
-        if make_agent(chosen).sees_gold:
-            what = f"{chosen} answers only tasks that have a gold query"
-            raise UsageError(what, where="--agent", hint="choose rlm, react or direct")
+        check_blind(chosen, "--agent")
     settings = Settings(
         pack=load_pack(pack),
         url=url,
@@ -196,7 +194,7 @@ def serve_web(
     for package in ("starlette", "sse_starlette", "uvicorn"):
         need_package(package, "serve")
     # The server and the agents are slow to load, and no other command needs all of them.
-    from reasoningbank.agents import make_agent
+    from reasoningbank.agents.registry import check_blind
     from reasoningbank.experiment.memory_sources import existing
     from reasoningbank.web import PageSettings, serve_page
     from reasoningbank.web.answers import Asked
@@ -204,9 +202,7 @@ def serve_web(
 
     load_pack(pack)
     check_model(lm)
-    if make_agent(agent).sees_gold:
-        what = f"{agent} answers only tasks that have a gold query"
-        raise UsageError(what, where="--agent", hint="choose rag, rlm or react", code="needs-gold")
+    check_blind(agent, "--agent")
     if url and not url.startswith(("http://", "https://")):
         raise UsageError("not an address", where="--url", hint="give one of http or https")
     default = Asked(pack=pack, url=url or "", agent=agent, lm=lm)

@@ -17,6 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from reasoningbank.agents import UNJUDGED, Attempt, make_agent
 from reasoningbank.agents.calling import ask_once
 from reasoningbank.agents.program import AgentProgram, program_of
+from reasoningbank.agents.registry import check_blind
 from reasoningbank.corpus import Pack, Task, load_pack, load_shacl_tasks
 from reasoningbank.errors import ModelError, ToolError, UsageError
 from reasoningbank.experiment.config import Arm, Experiment
@@ -266,10 +267,7 @@ def open_solver(
         UsageError: If a name is unknown, or the agent needs a gold query.
         SetupError: If the machine lacks something.
     """
-    if make_agent(agent).sees_gold:
-        what = f"{agent} answers only tasks that have a gold query"
-        hint = "choose rlm, react, direct, rag, graph or algebra"
-        raise UsageError(what, hint=hint, code="needs-gold")
+    check_blind(agent)
     if snapshot and memory is None:
         raise UsageError("a snapshot needs a run", where="--snapshot", hint="name it with --memory")
     loaded = load_pack(pack)

@@ -161,7 +161,7 @@ def metrics_by_arm(records: Iterable[TrialRecord]) -> dict[str, float]:
         parts[record.key.arm if record.step is None else f"{record.key.arm}/stream"].append(record)
     found: dict[str, float] = {}
     for part, mine in sorted(parts.items()):
-        judged = [r for r in mine if r.verdict and r.verdict.get("status") != "gold_defect"]
+        judged = [r for r in mine if r.judged]
         prices = [r.usage.dollars for r in mine if r.usage.dollars is not None]
         found |= {
             f"{part}/trials": len(mine),
@@ -312,7 +312,7 @@ def _assessments(record: TrialRecord, at_ms: int) -> Iterator[entities.Assessmen
         return Feedback(name=name, rationale=reason, **given, **times)
 
     if (verdict := record.verdict) is not None:
-        code = "gold_defect" if verdict.get("status") == "gold_defect" else ""
+        code = "" if record.judged else "gold_defect"
         values = {"strict": record.strict, "lenient": bool(verdict.get("lenient")), "f1": record.f1}
         yield from (said(name, one, verdict, execution, code) for name, one in values.items())
     for judge, judgement in record.judgements.items():

@@ -22,7 +22,7 @@ from pydantic import TypeAdapter
 from reasoningbank.agents import UNJUDGED, Attempt, AttemptStatus
 from reasoningbank.errors import RecordError, UsageError
 from reasoningbank.experiment.storage import RunStorage, write_atomically
-from reasoningbank.judge import Verdict
+from reasoningbank.judge import Verdict, is_judged
 from reasoningbank.trajectory import Trajectory, Usage
 
 Found = TypeVar("Found")
@@ -114,6 +114,18 @@ class TrialRecord:
     def failed(self) -> bool:
         """Whether it ended in an infrastructure error or a bug, and so is not judged."""
         return self.status in UNJUDGED
+
+    @property
+    def judged(self) -> bool:
+        """Whether it counts: not after an infrastructure error, nor if the gold is defective."""
+        return is_judged(self.verdict)
+
+    @property
+    def outcome(self) -> str:
+        """``right`` or ``wrong``; else ``gold defect``, or the status that an error ended in."""
+        if not self.judged:
+            return "gold defect" if self.verdict else str(self.status)
+        return "right" if self.strict else "wrong"
 
     @property
     def strict(self) -> bool:

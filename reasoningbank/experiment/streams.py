@@ -13,14 +13,11 @@ from reasoningbank.errors import RecordError, UsageError
 from reasoningbank.experiment.config import Arm
 from reasoningbank.experiment.records import Step, TrialRecord
 from reasoningbank.experiment.storage import RunStorage
-from reasoningbank.judge import findings_of, rule_verdict
+from reasoningbank.judge import RAN, findings_of, is_judged, rule_verdict
 from reasoningbank.memory import Counters, MemoryBank, Snapshot
 from reasoningbank.memory.distill import Distiller
 from reasoningbank.memory.experience import Experience
 from reasoningbank.trajectory import Trajectory, Usage
-
-#: Statuses of a verdict on a query that ran.
-RAN = ("judged", "wrong_form")
 
 
 class Snapshots:
@@ -70,8 +67,7 @@ def outcome_of(
 ) -> Outcome:
     """Return the verdict on an attempt that an arm learns from."""
     said, key = dict(verdict or {}), "lenient" if metric == "lenient" else "strict"
-    counts = said.get("status") not in (None, "gold_defect")
-    judges: dict[str, bool | None] = {"execution": bool(said.get(key)) if counts else None}
+    judges: dict[str, bool | None] = {"execution": bool(said.get(key)) if is_judged(said) else None}
     successes = {name: words.get("success") for name, words in judgements.items()}
     judges |= {name: one if isinstance(one, bool) else None for name, one in successes.items()}
     rule = rule_verdict(said)

@@ -45,7 +45,7 @@ from reasoningbank.experiment.sampling import Rollout, Sampled, Teacher, rollout
 from reasoningbank.experiment.settings import SamplingSettings
 from reasoningbank.findings import Finding
 from reasoningbank.imports import is_import_path
-from reasoningbank.judge import AnswerSample, Judgement, LMJudge, OwnJudge, case_of
+from reasoningbank.judge import RAN, AnswerSample, Judgement, LMJudge, OwnJudge, case_of
 from reasoningbank.judge.lm_judge import MAX_REPLY_TOKENS
 from reasoningbank.lm import (
     UsageCounter,
@@ -400,7 +400,7 @@ def judge_with_lm(
     status = verdict.get("status")
     if status in ("query_error", "query_timeout"):
         failure = str(verdict.get("reason") or "")
-    elif status in ("judged", "wrong_form") and evidence and "predicted" in evidence:
+    elif status in RAN and evidence and "predicted" in evidence:
         result = AnswerSample.from_json(evidence["predicted"])
     elif sparql and sparql.strip():
         try:

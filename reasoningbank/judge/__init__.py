@@ -21,16 +21,15 @@ from reasoningbank.judge.case import Case, case_of
 from reasoningbank.judge.compare import Comparison, Window, compare, compare_files, findings_of
 from reasoningbank.judge.documents import DocumentChanges
 from reasoningbank.judge.evidence import AnswerSample, Evidence, sample_of
-from reasoningbank.judge.execution import ExecutionJudge, Judgement, Verdict, VerdictStatus
+from reasoningbank.judge.execution import RAN, ExecutionJudge, Judgement, Verdict, is_judged
 from reasoningbank.judge.gold import Gold, GoldStore
 from reasoningbank.judge.lm_judge import LMJudge, LMVerdict, OwnJudge
 from reasoningbank.judge.metric import ExecutionMetric, feedback, open_metric, to_examples
 
 __all__ = [
-    "Agreement", "Answer", "AnswerSample", "Case", "Comparison", "DocumentChanges", "Evidence",
-    "ExecutionJudge", "ExecutionMetric", "Gold", "GoldStore", "Judgement", "LMJudge",
-    "LMVerdict", "OwnJudge", "Verdict", "VerdictStatus", "Window", "agreement",
-    "agreement_with", "answer_of", "case_of", "compare", "compare_files", "feedback",
-    "findings_of", "open_metric", "pairs_with", "read_answer", "rule_verdict", "sample_of",
-    "to_examples",
+    "RAN", "Agreement", "Answer", "AnswerSample", "Case", "Comparison", "DocumentChanges",
+    "Evidence", "ExecutionJudge", "ExecutionMetric", "Gold", "GoldStore", "Judgement", "LMJudge",
+    "LMVerdict", "OwnJudge", "Verdict", "Window", "agreement", "agreement_with", "answer_of",
+    "case_of", "compare", "compare_files", "feedback", "findings_of", "is_judged", "open_metric",
+    "pairs_with", "read_answer", "rule_verdict", "sample_of", "to_examples",
 ]  # fmt: skip

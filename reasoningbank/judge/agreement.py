@@ -7,6 +7,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, astuple, dataclass
 from typing import Any
 
+from reasoningbank.judge.execution import RAN, is_judged
+
 
 @dataclass(frozen=True)
 class Agreement:
@@ -75,7 +77,7 @@ def pairs_with(
     """
     pairs = []
     for record in records:
-        if record.verdict is None or record.verdict.get("status") == "gold_defect":
+        if not is_judged(record.verdict):
             continue
         said = record.judgements.get(judge)
         if said is None and judge == "rule":
@@ -101,7 +103,7 @@ def rule_verdict(verdict: Mapping[str, Any]) -> dict[str, Any] | None:
     status, rows = verdict.get("status"), int(verdict.get("n_predicted") or 0)
     if status in (None, "gold_defect"):
         return None
-    ran = status in ("judged", "wrong_form")
+    ran = status in RAN
     reason = "no query was submitted" if status == "no_query" else "it does not run"
     if ran:
         reason = f"it ran and has {rows or 'no'} {'row' if rows == 1 else 'rows'}"

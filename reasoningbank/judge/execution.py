@@ -6,9 +6,9 @@ An update is right if it leaves documents as the gold does.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass, fields, replace
-from typing import Literal
+from typing import Any, Literal
 
 from reasoningbank.corpus import Task
 from reasoningbank.errors import QueryError, QueryTimeoutError
@@ -24,6 +24,8 @@ from reasoningbank.sparql.tokens import is_update
 VerdictStatus = Literal[
     "judged", "no_query", "query_error", "query_timeout", "wrong_form", "gold_defect"
 ]
+#: Statuses of a verdict on a query that ran.
+RAN: tuple[VerdictStatus, ...] = ("judged", "wrong_form")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,6 +43,11 @@ class Verdict(Scores):
     def counts(self) -> bool:
         """Whether it belongs in the denominator: always, unless the task itself is broken."""
         return self.status != "gold_defect"
+
+
+def is_judged(verdict: Mapping[str, Any] | None) -> bool:
+    """Return whether a recorded verdict counts, as `Verdict.counts`; a missing one does not."""
+    return bool(verdict and verdict.get("status") != "gold_defect")
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,8 @@ import threading
 from pathlib import Path
 from typing import Any
 
-from reasoningbank.agents import UNJUDGED, Attempt, make_agent
+from reasoningbank.agents import UNJUDGED, Attempt
+from reasoningbank.agents.registry import check_blind
 from reasoningbank.algebra import QueryRequest
 from reasoningbank.algebra.evaluation import naming_columns
 from reasoningbank.corpus import Task
@@ -32,9 +33,7 @@ class Asker:
     def __init__(self, settings: Settings, opened: Opened, hidden: frozenset[str]) -> None:
         if settings.lm is None:
             raise SetupError("the server has no model", hint="start it with --lm")
-        if make_agent(settings.agent).sees_gold:
-            what = f"{settings.agent} answers only tasks that have a gold query"
-            raise UsageError(what, hint="choose rlm, react or direct")
+        check_blind(settings.agent)
         self._settings = settings
         self._arm = Arm(name="ask", agent=settings.agent, lm=settings.lm)
         self._experiment = Experiment(name="ask", pack=str(settings.pack.root), arms=(self._arm,))

@@ -37,7 +37,7 @@ from reasoningbank.trajectory import Event, Usage
 #: Called with the name of an event and its data.
 Emit = Callable[[str, Mapping[str, Any]], None]
 
-#: Earlier questions that a follow-up may come with.
+#: Earlier questions that a follow-up is rewritten from.
 MOST_EARLIER = 8
 #: Answers that can still be rated.
 MOST_RATED = 200
@@ -57,7 +57,7 @@ class Asked(BaseModel):
     memory: str = Field(default="", max_length=500)
     question: str = Field(default="", max_length=2_000)
     sparql: str = Field(default="", max_length=100_000)
-    earlier: tuple[EarlierQuestion, ...] = Field(default=(), max_length=MOST_EARLIER)
+    earlier: tuple[EarlierQuestion, ...] = ()
 
 
 def agents_of(default: Asked) -> list[str]:
@@ -129,7 +129,8 @@ class Answers:
                 notice("thinking …")
                 rewriting = Usage()
                 if asked.earlier and asks_model(asked.agent):
-                    question, rewriting = solver.stand_alone(asked.question, asked.earlier)
+                    earlier = asked.earlier[-MOST_EARLIER:]
+                    question, rewriting = solver.stand_alone(asked.question, earlier)
                     asked = asked.model_copy(update={"question": question})
                     check()
                     step = ShownStep("follow-up", f"understood as: {question}")

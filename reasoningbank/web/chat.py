@@ -12,7 +12,7 @@ from pydantic import BaseModel, Field
 from reasoningbank.corpus import known_packs
 from reasoningbank.errors import UsageError
 from reasoningbank.experiment.ask import MOST_TURN_CHARS
-from reasoningbank.web.answers import MOST_EARLIER, Asked, agents_of
+from reasoningbank.web.answers import Asked, agents_of
 from reasoningbank.web.guard import valid
 
 
@@ -52,7 +52,7 @@ def question_of(request: ChatRequest, default: Asked) -> Asked:
     url = default.url if pack in ("", default.pack) else ""
     found = {"agent": agent, "pack": pack or default.pack, "url": url, "question": last}
     earlier = [turn | {"question": turn["question"][:MOST_TURN_CHARS]} for turn in turns]
-    given = {**default.model_dump(), **found, "earlier": earlier[-MOST_EARLIER:]}
+    given = {**default.model_dump(), **found, "earlier": earlier}
     return valid(Asked.model_validate, given)
 
 

@@ -171,16 +171,12 @@ class LiveRun:
 
     def _ended(self, record: TrialRecord) -> dict[str, Any]:
         arm = record.key.arm + (" (practice)" if record.step is not None else "")
-        status, counts = (record.verdict or {}).get("status"), self._arms[arm]
-        judged = status not in (None, "gold_defect")
+        counts = self._arms[arm]
         counts["done"] += 1
-        counts["judged"] += judged
-        counts["right"] += judged and record.strict
+        counts["judged"] += record.judged
+        counts["right"] += record.outcome == "right"
         counts["tokens"] += record.usage.tokens
         counts["seconds"] = round(counts["seconds"] + record.usage.seconds, 1)
-        outcome = "right" if record.strict else "wrong"
-        if not judged:
-            outcome = "gold defect" if status else str(record.status)
-        said = {"arm": arm, "task": record.key.task, "outcome": outcome}
+        said = {"arm": arm, "task": record.key.task, "outcome": record.outcome}
         said |= {"question": record.question, "place": trial_place(record.key)}
         return {**said, "tokens": record.usage.tokens, "seconds": record.usage.seconds}

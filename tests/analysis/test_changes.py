@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from reasoningbank.analysis import changed_answers
@@ -58,6 +59,12 @@ def test_changes_are_questions_that_only_the_first_arm_answers() -> None:
     assert first.after.rows == (("1",), ("",), ("3",))
     assert first.after.total == 9
     assert len(changed_answers(RECORDS, "learned", "none", most=1)) == 1
+
+
+def test_a_question_with_a_defective_gold_in_one_arm_is_no_change() -> None:
+    broken = record("none", "e1", False)
+    broken = replace(broken, verdict={**(broken.verdict or {}), "status": "gold_defect"})
+    assert changed_answers([broken, record("learned", "e1", True)], "learned", "none") == []
 
 
 def test_a_summary_has_a_line_for_each_level_and_arm() -> None:

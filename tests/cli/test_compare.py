@@ -57,8 +57,8 @@ def test_bad_usage_is_one_line(cli: Cli, tmp_path: Path) -> None:
     for words, told in (
         ((FLOOR, OTHERS), "the runs share no task"),
         ((BASE, tmp_path), "holds no run"),
-        ((BASE, BASE, "--with", "rlm"), "--with: needs --arm"),
-        ((BASE, TOOLS, "--arm", "nobody"), "has no arm 'nobody'"),
+        ((BASE, BASE, "--with", "rlm"), "--arm, --with: "),
+        ((BASE, TOOLS, "--arm", "nobody"), "--arm, --with: uniprot_baseline has no arm 'nobody'"),
     ):
         said = cli("compare", *words)
         assert (said.status, said.out, len(said.err.splitlines())) == (1, "", 1)

@@ -5,14 +5,14 @@ from __future__ import annotations
 import io
 import json
 import re
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from rich.console import Console
 
 from reasoningbank.cli import output
-from reasoningbank.experiment import Progress, TrialKey
+from reasoningbank.experiment import Progress, TrialKey, TrialRecord
+from reasoningbank.trajectory import Trajectory, Usage
 
 TEXTS = (
     "Hb Tsukumi [beta117(G19)His-->Tyr] found in a Moroccan woman",
@@ -66,21 +66,24 @@ def test_the_time_left_is_a_lower_bound_while_an_arm_is_unknown() -> None:
 def test_a_line_a_trial_says_whether_it_is_right_by_arm(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    def record(arm: str, status: str = "submitted", **verdict: Any) -> Any:
-        found = None if status == "bug" else {"status": "judged", "strict": True, **verdict}
-        strict = bool(found and found["strict"])
-        facts = {"verdict": found, "strict": strict, "status": status, "step": None}
-        return SimpleNamespace(key=TrialKey(arm, "t1", 0), **facts)
+    def record(
+        arm: str, status: Any = "submitted", judged: str = "judged", strict: bool = True
+    ) -> TrialRecord:
+        found = None if status == "bug" else {"status": judged, "strict": strict}
+        return TrialRecord(
+            key=TrialKey(arm, "t1", 0), question="", complexity="", form="", group="",
+            status=status, sparql=None, answer="", error="", verdict=found, usage=Usage(),
+            trajectory=Trajectory(), started="", model={},
+        )  # fmt: skip
 
     ended = [
         record("oracle"),
         record("direct"),
         record("direct", strict=False),
         record("direct", "exhausted", strict=False),
-        record("direct", strict=False),
+        record("direct", judged="gold_defect", strict=False),
         record("direct", "bug"),
     ]
-    ended[4].verdict["status"] = "gold_defect"
     follow = output.follow_run(output.progress_bar(), output.TimeLeft({}, {}))
     for number, one in enumerate(ended):
         follow(Progress(6, number + 1, number, one.key, one, float(number)))

@@ -21,7 +21,7 @@ from reasoningbank.experiment import RunFolder
 from reasoningbank.experiment.memory_sources import read_feedback
 from reasoningbank.experiment.state import StateWriter, hold_run
 from reasoningbank.web import PageSettings
-from reasoningbank.web.answers import Answers, Asked
+from reasoningbank.web.answers import MOST_EARLIER, Answers, Asked
 
 from .conftest import EMPTY, LM, QUERY, QUESTION, Page, events_of, rewritten, serving, written
 
@@ -55,13 +55,16 @@ def test_steps_come_before_the_answer(page: Page) -> None:
 def test_a_follow_up_is_rewritten_to_stand_alone(page: Page) -> None:
     page.script(rewritten("Which plants near the pine are mosses?"), written(QUERY))
     turn = {"question": QUESTION, "answer": "3 results: t:oak and 2 more."}
-    events = page.asked(question="And mosses?", earlier=[turn])
+    # The page sends the whole conversation, and the last turns are read.
+    forgotten = [turn | {"question": "Forgotten?"}] * 9
+    events = page.asked(question="And mosses?", earlier=[*forgotten, *[turn] * MOST_EARLIER])
     steps = [data for name, data in events if name == "step"]
     assert (steps[0]["name"], steps[1]["name"]) == ("follow-up", "detect")
     answer = answer_in(events)
     assert answer["question"] == "Which plants near the pine are mosses?"
     first, second = (str(one.body["messages"]) for one in page.model.asked)
     assert "3 results: t:oak" in first
+    assert "Forgotten?" not in first
     assert "Which plants near the pine are mosses?" in second
     # Both calls are counted.
     assert (answer["lm_calls"], answer["prompt_tokens"]) == (2, 22)

@@ -36,7 +36,7 @@ from reasoningbank.analysis.scores import longest
 from reasoningbank.analysis.statistics import learning_curve, median_and_p95
 from reasoningbank.analysis.tables import counted
 from reasoningbank.corpus import LEVELS
-from reasoningbank.judge import agreement
+from reasoningbank.judge import RAN, agreement
 
 _KEYS = ["run", "arm", "task", "seed"]
 _DASHES = ("-", "--", "-.", (0, (1, 1.2)), (0, (5, 1, 1, 1, 1, 1)), (0, (8, 2)))
@@ -363,7 +363,7 @@ def _judged(frames: Frames) -> pd.DataFrame:
     others = others.dropna(subset=["success", "strict"]).merge(trials[_KEYS], on=_KEYS)
     if others.empty:
         return others
-    ran = trials["verdict"].isin(("judged", "wrong_form")) & (trials["n_predicted"].fillna(0) > 0)
+    ran = trials["verdict"].isin(RAN) & (trials["n_predicted"].fillna(0) > 0)
     rule = trials[[*_KEYS, "strict"]].assign(judge="rule", success=ran.astype("boolean"))
     return pd.concat([others, rule], ignore_index=True)
 

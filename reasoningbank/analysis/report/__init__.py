@@ -119,9 +119,7 @@ class TrialIndex:
         """Add a trial and return its number."""
         key, verdict = record.key, record.verdict or {}
         status = str(verdict.get("status", ""))
-        outcome = "right" if record.strict else "wrong"
-        if record.verdict is None or status == "gold_defect":
-            outcome = "error" if record.verdict is None else "defect"
+        outcome = record.outcome if record.judged else "defect" if verdict else "error"
         self._arms[key.arm] = None
         task = {name: getattr(record, name) for name in _TASK}
         self._tasks.setdefault(key.task, {"id": key.task} | task)

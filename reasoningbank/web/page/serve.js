@@ -43,10 +43,9 @@ const chosen = () => Object.fromEntries(CHOICES.map((name) => [name, byId(name).
 
 /** The conversation that the next question follows up: its questions, and their answers. */
 let thread = [];
-const MOST_EARLIER = 8;
 
 function follow(turns) {
-  thread = turns.slice(-MOST_EARLIER);
+  thread = turns;
   byId("afresh").hidden = !thread.length;
   byId("question").placeholder = thread.length ? "Ask a follow-up …" : "Ask a question about the data …";
 }
