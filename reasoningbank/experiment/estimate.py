@@ -167,18 +167,26 @@ def _estimate_arm(
     uses_lm, pack = make_agent(arm.agent, **arm.options).uses_lm, experiment.pack
     ranks: tuple[MatchLevel, ...] = get_args(MatchLevel)
 
-    def rank(run: _PastRun, other: Arm) -> int:
+    mine = arm.model_dump(exclude=_NOT_COMPARED)
+
+    def rank(run: _PastRun, other: Arm) -> tuple[int, bool, int]:
+        """Return how unlike an arm of a run is: by level, by pack, by its settings."""
+        theirs = other.model_dump(exclude=_NOT_COMPARED)
+        sources = mine["memory"]["source"] != theirs["memory"]["source"]
+        unlike = sum(theirs[name] != value for name, value in mine.items()) + sources
+        other_pack = run.experiment.pack != pack
+        other_way = uses_lm and (unlike or run.experiment.budget != experiment.budget)
         if uses_lm and other.lm != arm.lm:
-            return 3
-        mine, theirs = (one.model_dump(exclude=_NOT_COMPARED) for one in (arm, other))
-        alike = not uses_lm or (mine == theirs and run.experiment.budget == experiment.budget)
-        if not alike or run.experiment.pack != pack:
-            return 2
-        return int(run.folder.path != folder.path or other.name != arm.name)
+            level = 3
+        elif other_pack or other_way:
+            level = 2
+        else:
+            level = int(run.folder.path != folder.path or other.name != arm.name)
+        return level, other_pack, unlike
 
     found = [(run, one) for run in runs for one in run.experiment.arms if one.agent == arm.agent]
     names = arm.name, arm.agent, arm.lm if uses_lm else ""
-    for run, other in sorted(found, key=lambda one: (rank(*one), one[0].experiment.pack != pack)):
+    for run, other in sorted(found, key=lambda one: rank(*one)):
         if trials := run.trials(other):
             # Old verdicts hold the seconds of judging themselves.
             judging = [t.judge_seconds or (t.verdict or {}).get("seconds") or 0.0 for t in trials]
@@ -186,7 +194,7 @@ def _estimate_arm(
                 _amounts(one.usage, one.usage.seconds + seconds, one.usage.tool_calls + 1)
                 for one, seconds in zip(trials, judging, strict=True)
             ]
-            match, name = ranks[rank(run, other)], run.experiment.name
+            match, name = ranks[rank(run, other)[0]], run.experiment.name
             return _estimate(experiment, names, counts, measured, {}, match, (name,))
     bounds = _bounds(experiment, arm, uses_lm=uses_lm)
     return _estimate(experiment, names, counts, [], bounds, "none")

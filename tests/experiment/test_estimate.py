@@ -86,6 +86,20 @@ def test_the_most_similar_trials_are_used(
         assert (arm.amounts["seconds"] is None) == (match == "model")
 
 
+@pytest.mark.parametrize("order", [1, -1])
+def test_of_similar_arms_the_one_with_the_fewest_other_settings_is_used(
+    tmp_path: Path, make_pack: Pack, experiment_on: Make, record: Record, order: int
+) -> None:
+    pack, near = make_pack(10), {**HOSTED, "max_tokens": 50}
+    far = {**near, "sampling": {"kind": "retry", "k": 4}}
+    sources = [
+        write_run(tmp_path / str(calls), experiment_on(pack, arm), record, [spent(calls)] * 6)
+        for calls, arm in [(1, near), (4, far)][::order]
+    ]
+    (told,) = estimate(experiment_on(pack, HOSTED), tmp_path / "run", *sources).arms
+    assert (told.match, told.amounts["lm_calls"]) == ("similar", 10)
+
+
 def test_errors_and_damaged_records_are_left_out(
     tmp_path: Path, make_pack: Pack, experiment_on: Make, record: Record
 ) -> None:
