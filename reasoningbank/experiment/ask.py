@@ -75,23 +75,15 @@ def _asked(last: str, *earlier: tuple[str, str]) -> str:
 _REWRITTEN = [
     dspy.Example(asked=_asked(last, (question, answer)), rewritten=rewritten)
     for question, answer, last, rewritten in (
-        (
-            "Which rivers flow through Austria?", "Danube, Inn, Mur.",
-            "And through Hungary?", "Which rivers flow through Hungary?",
-        ),
-        (
-            "What is the height of the Eiffel Tower?", "330.",
-            "And its architect?", "What is the architect of the Eiffel Tower?",
-        ),
+        ("Which rivers flow through Austria?", "Danube, Inn, Mur.",
+         "And through Hungary?", "Which rivers flow through Hungary?"),
+        ("What is the height of the Eiffel Tower?", "330.",
+         "And its architect?", "What is the architect of the Eiffel Tower?"),
         ("Who wrote Faust?", "Goethe.", "And Dracula?", "Who wrote Dracula?"),
-        (
-            "Which museums are in Vienna?", "Albertina, Belvedere.",
-            "Who painted Guernica?", "Who painted Guernica?",
-        ),
-        (
-            "Who wrote Dracula?", "Bram Stoker.",
-            "In which year was that?", "In which year was Dracula written?",
-        ),
+        ("Which museums are in Vienna?", "Albertina, Belvedere.",
+         "Who painted Guernica?", "Who painted Guernica?"),
+        ("Who wrote Dracula?", "Bram Stoker.",
+         "In which year was that?", "In which year was Dracula written?"),
     )
 ]  # fmt: skip
 
@@ -210,6 +202,8 @@ def sentence_of(rows: Sequence[Mapping[str, Any]], total: int) -> str:
         ('Yes.', 'Nothing was found.')
         >>> sentence_of([{"disease": "disease:3959", "name": '"ALL3"'}], 1)
         'disease is disease:3959, name is ALL3.'
+        >>> sentence_of([{"scientific": '"Homo sapiens"'}], 1)
+        'Homo sapiens.'
         >>> sentence_of([{"t": "t:oak", "h": 31}, {"t": "t:ash", "h": 12}], 20)
         '20 results: t:oak, t:ash and 18 more.'
     """
@@ -217,6 +211,8 @@ def sentence_of(rows: Sequence[Mapping[str, Any]], total: int) -> str:
         return "Nothing was found."
     if list(rows[0]) == ["boolean"]:
         return "Yes." if rows[0]["boolean"] else "No."
+    if total == 1 == len(rows[0]):
+        return f"{_said(*rows[0].values())}."
     if total == 1:
         return ", ".join(f"{name} is {_said(value)}" for name, value in rows[0].items()) + "."
     names = list(rows[0])

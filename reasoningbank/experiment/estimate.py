@@ -166,23 +166,17 @@ def _estimate_arm(
     """Return what an arm will take, by the trials of the most similar arm that has some."""
     uses_lm, pack = make_agent(arm.agent, **arm.options).uses_lm, experiment.pack
     ranks: tuple[MatchLevel, ...] = get_args(MatchLevel)
-
     mine = arm.model_dump(exclude=_NOT_COMPARED)
 
     def rank(run: _PastRun, other: Arm) -> tuple[int, bool, int]:
         """Return how unlike an arm of a run is: by level, by pack, by its settings."""
         theirs = other.model_dump(exclude=_NOT_COMPARED)
-        sources = mine["memory"]["source"] != theirs["memory"]["source"]
-        unlike = sum(theirs[name] != value for name, value in mine.items()) + sources
+        unlike = sum(theirs[name] != value for name, value in mine.items())
         other_pack = run.experiment.pack != pack
         other_way = uses_lm and (unlike or run.experiment.budget != experiment.budget)
-        if uses_lm and other.lm != arm.lm:
-            level = 3
-        elif other_pack or other_way:
-            level = 2
-        else:
-            level = int(run.folder.path != folder.path or other.name != arm.name)
-        return level, other_pack, unlike
+        level = int(run.folder.path != folder.path or other.name != arm.name)
+        level = 2 if other_pack or other_way else level
+        return 3 if uses_lm and other.lm != arm.lm else level, other_pack, unlike
 
     found = [(run, one) for run in runs for one in run.experiment.arms if one.agent == arm.agent]
     names = arm.name, arm.agent, arm.lm if uses_lm else ""
