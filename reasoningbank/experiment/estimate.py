@@ -180,7 +180,8 @@ def _estimate_arm(
 
     found = [(run, one) for run in runs for one in run.experiment.arms if one.agent == arm.agent]
     names = arm.name, arm.agent, arm.lm if uses_lm else ""
-    for run, other in sorted(found, key=lambda one: rank(*one)):
+    ranked = sorted(((rank(*one), *one) for one in found), key=lambda one: one[0])
+    for (level, *_), run, other in ranked:
         if trials := run.trials(other):
             # Old verdicts hold the seconds of judging themselves.
             judging = [t.judge_seconds or (t.verdict or {}).get("seconds") or 0.0 for t in trials]
@@ -188,7 +189,7 @@ def _estimate_arm(
                 _amounts(one.usage, one.usage.seconds + seconds, one.usage.tool_calls + 1)
                 for one, seconds in zip(trials, judging, strict=True)
             ]
-            match, name = ranks[rank(run, other)[0]], run.experiment.name
+            match, name = ranks[level], run.experiment.name
             return _estimate(experiment, names, counts, measured, {}, match, (name,))
     bounds = _bounds(experiment, arm, uses_lm=uses_lm)
     return _estimate(experiment, names, counts, [], bounds, "none")

@@ -57,7 +57,7 @@ def test_bad_usage_is_one_line(cli: Cli, tmp_path: Path) -> None:
     for words, told in (
         ((FLOOR, OTHERS), "the runs share no task"),
         ((BASE, tmp_path), "holds no run"),
-        ((BASE, BASE, "--with", "rlm"), "--arm, --with: "),
+        ((BASE, BASE, "--with", "rlm"), "--arm, --with: only the second arm is named"),
         ((BASE, TOOLS, "--arm", "nobody"), "--arm, --with: uniprot_baseline has no arm 'nobody'"),
     ):
         said = cli("compare", *words)

@@ -42,7 +42,10 @@ def one_line(said: Said, *parts: str) -> None:
         (("endpoint", "classes", "--pack", "unprot"), ("unknown pack 'unprot'",)),
         (("ask", "Which?", "--pack", "unprot"), ("unknown pack 'unprot'", "uniprot")),
         (("ask", "Which?", "--agent", "rml"), ("unknown agent 'rml'", "rlm")),
-        (("ask", "Which?", "--agent", "oracle"), ("oracle", "gold query")),
+        (
+            ("ask", "Which?", "--agent", "oracle"),
+            ("oracle", "gold query", "choose rag, rlm or react"),
+        ),
         (("ask", "  "), ("question is empty",)),
         (("ask", "Which?", "--lm", "locla"), ("locla",)),
         (("ask", "Which?", "--lm", "opnai/gpt-4.1"), ("did you mean openai/gpt-4.1?",)),
