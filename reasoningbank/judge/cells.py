@@ -280,17 +280,18 @@ def encode(gold: Answer, predicted: Answer) -> tuple[Encoded, Encoded]:
     # One dictionary for all cells: each distinct text is read once.
     cells = pa.chunked_array(chunks, pa.string()).dictionary_encode("encode").combine_chunks()
     values = [canonical(text) for text in cells.dictionary.to_pylist()]
-    names: dict[Value, str] = number_classes(
+    names = number_classes(
         (v for v in values if isinstance(v, int)), (v for v in values if isinstance(v, float))
     )
-    ids: dict[Value, int] = {}
+    ids: dict[str, int] = {}
     labels: dict[str, int] = {}
     numbers, nodes = np.full((2, len(values)), -1, dtype=np.int64)
     for at, value in enumerate(values):
         if isinstance(value, Blank):
             nodes[at] = labels.setdefault(value.label, len(labels))
             value = value.shape
-        numbers[at] = ids.setdefault(names.get(value, value), len(ids))
+        key = value if isinstance(value, str) else names[value]
+        numbers[at] = ids.setdefault(key, len(ids))
     sides = np.split(cells.indices.to_numpy(), [gold.table.num_columns * gold.n_rows])
     encoded = []
     for one, part in zip(answers, sides, strict=True):
