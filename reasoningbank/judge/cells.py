@@ -14,9 +14,10 @@ from __future__ import annotations
 import math
 import re
 from bisect import bisect_left
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import reduce
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -219,32 +220,37 @@ class Encoded:
     """A result as integers; cells of both results with the same value share an id."""
 
     variables: tuple[str, ...]
-    values: tuple[Ints, ...]
-    blanks: tuple[Ints, ...]
-    n_rows: int
-    places: Ints
+    values: Ints  #: By column and row
+    blanks: Ints  #: The blank node of each cell; -1 where there is none
+    places: Ints  #: The row of the answer that each row is
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return len(self.places)
 
     @property
     def has_blanks(self) -> bool:
         """Whether any cell holds a blank node."""
-        return any(bool((column >= 0).any()) for column in self.blanks)
+        return bool((self.blanks >= 0).any())
 
     def select(self, columns: tuple[int, ...]) -> Encoded:
         """Return these columns, in this order."""
-        names = tuple(self.variables[c] for c in columns)
-        values, blanks = (tuple(side[c] for c in columns) for side in (self.values, self.blanks))
-        return Encoded(names, values, blanks, self.n_rows, self.places)
+        names, chosen = tuple(self.variables[c] for c in columns), list(columns)
+        return Encoded(names, self.values[chosen], self.blanks[chosen], self.places)
 
     def distinct(self) -> Encoded:
         """Return the result without repeated rows; the first of each stays, in place."""
-        ids = np.zeros(self.n_rows, dtype=np.int64)
-        for column in (*self.values, *self.blanks):
-            ids = pair_ids(ids, column)
+        ids = row_ids(self.n_rows, *self.values, *self.blanks)
         rows = np.sort(np.unique(ids, return_index=True)[1])
-        values, blanks = (
-            tuple(column[rows] for column in side) for side in (self.values, self.blanks)
+        return Encoded(
+            self.variables, self.values[:, rows], self.blanks[:, rows], self.places[rows]
         )
-        return Encoded(self.variables, values, blanks, len(rows), self.places[rows])
+
+
+def row_ids(n_rows: int, *columns: Ints) -> Ints:
+    """Number the distinct rows that columns form."""
+    return reduce(pair_ids, columns, np.zeros(n_rows, dtype=np.int64))
 
 
 def pair_ids(first: Ints, second: Ints) -> Ints:
@@ -269,61 +275,45 @@ def in_common(one: tuple[Ints, Ints], other: tuple[Ints, Ints]) -> int:
 
 def encode(gold: Answer, predicted: Answer) -> tuple[Encoded, Encoded]:
     """Return both answers as integers, with a shared numbering of values."""
-    sides = [[_texts(column) for column in answer.table.columns] for answer in (gold, predicted)]
-    values: dict[str | None, Value] = {None: UNBOUND}
-    for texts, _ in (column for side in sides for column in side):
-        values.update((text, canonical(text)) for text in texts if text not in values)
+    answers = (gold, predicted)
+    chunks = [chunk for one in answers for column in one.table.columns for chunk in column.chunks]
+    # One dictionary for all cells: each distinct text is read once.
+    cells = pa.chunked_array(chunks, pa.string()).dictionary_encode("encode").combine_chunks()
+    values = [canonical(text) for text in cells.dictionary.to_pylist()]
     names = number_classes(
-        (v for v in values.values() if isinstance(v, int)),
-        (v for v in values.values() if isinstance(v, float)),
+        (v for v in values if isinstance(v, int)), (v for v in values if isinstance(v, float))
     )
-    ids: dict[str, int] = {UNBOUND: 0}
-    numbered: dict[str | None, int] = {}
-    for text, value in values.items():
+    ids: dict[str, int] = {}
+    labels: dict[str, int] = {}
+    numbers, nodes = np.full((2, len(values)), -1, dtype=np.int64)
+    for at, value in enumerate(values):
         if isinstance(value, Blank):
-            key = value.shape
-        else:
-            key = value if isinstance(value, str) else names[value]
-        numbered[text] = ids.setdefault(key, len(ids))
+            nodes[at] = labels.setdefault(value.label, len(labels))
+            value = value.shape
+        key = value if isinstance(value, str) else names[value]
+        numbers[at] = ids.setdefault(key, len(ids))
+    sides = np.split(cells.indices.to_numpy(), [gold.table.num_columns * gold.n_rows])
     encoded = []
-    for answer, columns in zip((gold, predicted), sides, strict=True):
-        labels: dict[str, int] = {}
-        cells, blanks = [], []
-        for texts, rows in columns:
-            cells.append(np.array([numbered[text] for text in texts], dtype=np.int64)[rows])
-            found = (values[text] for text in texts)
-            marks = [
-                labels.setdefault(v.label, len(labels)) if isinstance(v, Blank) else -1
-                for v in found
-            ]
-            blanks.append(np.array(marks, dtype=np.int64)[rows])
-        places = np.arange(answer.n_rows, dtype=np.int64)
-        encoded.append(
-            Encoded(answer.variables, tuple(cells), tuple(blanks), answer.n_rows, places)
-        )
+    for one, part in zip(answers, sides, strict=True):
+        shape = (one.table.num_columns, one.n_rows)
+        blanks = nodes[part]
+        if labels:
+            # Numbered for each answer on its own.
+            blanks = np.unique(np.append(-1, blanks), return_inverse=True)[1][1:] - 1
+        places = np.arange(one.n_rows, dtype=np.int64)
+        found = numbers[part].reshape(shape)
+        encoded.append(Encoded(one.variables, found, blanks.reshape(shape), places))
     return encoded[0], encoded[1]
-
-
-def _texts(column: pa.ChunkedArray) -> tuple[list[str | None], Ints]:
-    """Return the distinct cells of a column and, for each row, which of them it holds."""
-    encoded = column.combine_chunks().dictionary_encode(null_encoding="encode")
-    if isinstance(encoded, pa.ChunkedArray):
-        encoded = encoded.combine_chunks()
-    indices = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
-    return encoded.dictionary.to_pylist(), indices
 
 
 def local_classes(gold: Encoded, predicted: Encoded) -> tuple[Ints, Ints]:
     """Return the class of each gold row and each predicted row; equal rows share a class."""
     values, blanks, _ = _stacked(gold, predicted)
-    ids = np.zeros(gold.n_rows + predicted.n_rows, dtype=np.int64)
-    for at, value in enumerate(values):
-        ids = pair_ids(ids, value)
-        # The first column of the row with this blank node.
-        first = np.full(len(ids), at, dtype=np.int64)
-        for earlier in range(at - 1, -1, -1):
-            first[(blanks[earlier] == blanks[at]) & (blanks[at] >= 0)] = earlier
-        ids = pair_ids(ids, first)
+    # For each cell, the first column of its row with the same blank node, or its own.
+    first = np.repeat(np.arange(len(values))[:, None], values.shape[1], axis=1)
+    for at in reversed(range(len(values))):
+        first[at:][(blanks[at:] == blanks[at]) & (blanks[at:] >= 0)] = at
+    ids = row_ids(values.shape[1], *values, *first)
     return ids[: gold.n_rows], ids[gold.n_rows :]
 
 
@@ -340,38 +330,32 @@ def isomorphic(gold: Encoded, predicted: Encoded) -> bool:
         return False
     values, blanks, colors = _stacked(gold, predicted)
     rows, colors = _refined(values, blanks, colors)
-    ours, theirs = rows[: gold.n_rows], rows[gold.n_rows :]
-    if not np.array_equal(np.sort(ours), np.sort(theirs)):
+    ours, theirs = slice(gold.n_rows), slice(gold.n_rows, None)
+    if not np.array_equal(np.sort(rows[ours]), np.sort(rows[theirs])):
         return False
-    split = int(max((c[: gold.n_rows].max(initial=-1) for c in blanks), default=-1)) + 1
-    _, counts = np.unique(colors[:split], return_counts=True)
+    _, counts = np.unique(colors[: 1 + gold.blanks.max(initial=-1)], return_counts=True)
     alike = int(counts[counts > 1].sum())
     if alike == 0 or alike > _MAX_ALIKE:
         return True
     graphs = []
-    for part in (slice(None, gold.n_rows), slice(gold.n_rows, None)):
-        graph = Dataset(_quads([v[part] for v in values], [b[part] for b in blanks], colors))
+    for part in (ours, theirs):
+        graph = Dataset(_quads(values[:, part], blanks[:, part], colors))
         graph.canonicalize(CanonicalizationAlgorithm.UNSTABLE)
         graphs.append(graph)
     return graphs[0] == graphs[1]
 
 
-def _stacked(gold: Encoded, predicted: Encoded) -> tuple[list[Ints], list[Ints], Ints]:
+def _stacked(gold: Encoded, predicted: Encoded) -> tuple[Ints, Ints, Ints]:
     """Concatenate the results, renumber blank nodes, and color them by shape."""
-    values = [np.concatenate(pair) for pair in zip(gold.values, predicted.values, strict=True)]
-    ours = 1 + max((int(column.max(initial=-1)) for column in gold.blanks), default=-1)
-    blanks = [
-        np.concatenate([g, np.where(p >= 0, p + ours, p)])
-        for g, p in zip(gold.blanks, predicted.blanks, strict=True)
-    ]
-    total = 1 + max((int(column.max(initial=-1)) for column in blanks), default=-1)
-    colors = np.zeros(total, dtype=np.int64)
-    for value, blank in zip(values, blanks, strict=True):
-        colors[blank[blank >= 0]] = value[blank >= 0]
+    values = np.hstack([gold.values, predicted.values])
+    others = predicted.blanks + 1 + gold.blanks.max(initial=-1)
+    blanks = np.hstack([gold.blanks, np.where(predicted.blanks >= 0, others, -1)])
+    colors = np.zeros(1 + blanks.max(initial=-1), dtype=np.int64)
+    colors[blanks[blanks >= 0]] = values[blanks >= 0]
     return values, blanks, colors
 
 
-def _refined(values: list[Ints], blanks: list[Ints], colors: Ints) -> tuple[Ints, Ints]:
+def _refined(values: Ints, blanks: Ints, colors: Ints) -> tuple[Ints, Ints]:
     """Refine the colors until they are stable; return row classes and colors."""
     known = 0
     for _ in range(_MAX_STEPS):
@@ -383,44 +367,33 @@ def _refined(values: list[Ints], blanks: list[Ints], colors: Ints) -> tuple[Ints
     return _classes(values, blanks, colors), colors
 
 
-def _classes(values: list[Ints], blanks: list[Ints], colors: Ints) -> Ints:
+def _classes(values: Ints, blanks: Ints, colors: Ints) -> Ints:
     """Number the rows by their cells, blank nodes by color."""
-    rows = np.zeros(len(values[0]) if values else 0, dtype=np.int64)
-    for value, blank in zip(values, blanks, strict=True):
-        cells = np.where(blank >= 0, colors[blank] if len(colors) else value, value)
-        rows = pair_ids(pair_ids(rows, (blank >= 0).astype(np.int64)), cells)
-    return rows
+    is_blank = blanks >= 0
+    cells = values.copy()
+    cells[is_blank] = colors[blanks[is_blank]]
+    return row_ids(values.shape[1], *cells, *is_blank.astype(np.int64))
 
 
-def _recolor(rows: Ints, blanks: list[Ints], colors: Ints) -> Ints:
+def _recolor(rows: Ints, blanks: Ints, colors: Ints) -> Ints:
     """Color each blank node by its color and the multiset of (column, row class) around it."""
-    nodes = np.concatenate([blank[blank >= 0] for blank in blanks])
-    places = np.concatenate(
-        [rows[blank >= 0] * len(blanks) + column for column, blank in enumerate(blanks)]
-    )
+    column, row = np.nonzero(blanks >= 0)
+    nodes, places = blanks[column, row], rows[row] * len(blanks) + column
     order = np.lexsort((places, nodes))
-    nodes, places = nodes[order], places[order]
-    bounds = np.searchsorted(nodes, np.arange(len(colors) + 1))
+    places = places[order]
+    bounds = np.searchsorted(nodes[order], np.arange(len(colors) + 1))
+    around = (places[start:stop].tobytes() for start, stop in pairwise(bounds))
     seen: dict[tuple[int, bytes], int] = {}
-    return np.array(
-        [
-            seen.setdefault((int(colors[node]), places[start:stop].tobytes()), len(seen))
-            for node, (start, stop) in enumerate(pairwise(bounds))
-        ],
-        dtype=np.int64,
-    )
+    found = [seen.setdefault(one, len(seen)) for one in zip(colors.tolist(), around, strict=True)]
+    return np.array(found, dtype=np.int64)
 
 
-def _quads(values: list[Ints], blanks: list[Ints], colors: Ints) -> list[Quad]:
-    def term(at: int, row: int) -> NamedNode | BlankNode:
-        node = int(blanks[at][row])
-        return BlankNode(f"b{node}") if node >= 0 else NamedNode(f"v:{values[at][row]}")
+def _quads(values: Ints, blanks: Ints, colors: Ints) -> Iterator[Quad]:
+    def term(value: int, node: int) -> NamedNode | BlankNode:
+        return BlankNode(f"b{node}") if node >= 0 else NamedNode(f"v:{value}")
 
-    quads = [
-        Quad(term(0, row), NamedNode(f"p:{values[1][row]}"), term(2, row))
-        for row in range(len(values[0]))
-    ]
-    colored = NamedNode("c:color")
-    nodes = {int(n) for blank in blanks for n in blank[blank >= 0]}
-    quads += [Quad(BlankNode(f"b{n}"), colored, NamedNode(f"c:{colors[n]}")) for n in nodes]
-    return quads
+    for cells, nodes in zip(values.T.tolist(), blanks.T.tolist(), strict=True):
+        subject, object_ = term(cells[0], nodes[0]), term(cells[2], nodes[2])
+        yield Quad(subject, NamedNode(f"p:{cells[1]}"), object_)
+    for node in np.unique(blanks[blanks >= 0]).tolist():
+        yield Quad(BlankNode(f"b{node}"), NamedNode("c:color"), NamedNode(f"c:{colors[node]}"))

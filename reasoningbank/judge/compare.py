@@ -27,7 +27,7 @@ from reasoningbank.judge.cells import (
     in_common,
     isomorphic,
     local_classes,
-    pair_ids,
+    row_ids,
     signature_classes,
 )
 
@@ -65,6 +65,10 @@ class Window:
         """Return how many of `n_rows` rows are inside."""
         left = max(0, n_rows - self.start)
         return left if self.length is None else min(self.length, left)
+
+    def inside(self, n_rows: int) -> slice:
+        """Return the places of `n_rows` rows that are inside."""
+        return slice(self.start, self.start + self.size(n_rows))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -226,13 +230,12 @@ def _compare_rows(gold: Encoded, predicted: Encoded, ordered: bool, window: Wind
     needed = size if predicted.n_rows == size else None
     rows = _RowJudge(gold, predicted, ordered, window)
     if needed == 0 and missing <= 0:
-        found = BestMapping(tuple(range(n_columns)), Leaf(0, True))
+        found = BestMapping(tuple(range(n_columns)), accepted=True)
     else:
         found = best_mapping(rows, needed)
-    leaf = found.leaf or Leaf(0, False)
     names = predicted.variables
-    extra = tuple(name for at, name in enumerate(names) if at not in found.mapping)
-    if leaf.accepted:
+    extra = tuple(name for at, name in enumerate(names) if at not in found.columns)
+    if found.accepted:
         what = f"columns not asked for: {', '.join(extra)}"
         unasked = Finding("columns-extra", what, fields={"columns": list(extra)})
         findings = [unasked] if extra else []
@@ -240,21 +243,20 @@ def _compare_rows(gold: Encoded, predicted: Encoded, ordered: bool, window: Wind
         what = f"{missing} of {n_columns} columns missing"
         fields = {"missing": missing, "of": n_columns}
         findings = [Finding("columns-missing", what, fields=fields)]
-    elif leaf.right == size == predicted.n_rows:
+    elif found.right == size == predicted.n_rows:
         findings = [rows.objection] if rows.objection else []
     else:
-        findings = _differences(leaf.right, size, predicted.n_rows, "rows")
-    if not found.complete and not leaf.accepted:
+        findings = _differences(found.right, size, predicted.n_rows, "rows")
+    if not found.complete and not found.accepted:
         findings.append(_INCOMPLETE)
-    pairs = zip(gold.variables, found.mapping, strict=True)
+    pairs = zip(gold.variables, found.columns, strict=True)
     compared = replace(
-        _scored(leaf.right, size, predicted.n_rows, findings, accepted=leaf.accepted),
-        strict=leaf.accepted and not extra,
-        match=leaf.accepted and not extra,
+        _scored(found.right, size, predicted.n_rows, findings, accepted=found.accepted),
+        strict=found.accepted and not extra,
         column_mapping={ours: names[theirs] for ours, theirs in pairs if theirs >= 0},
         extra_columns=extra,
     )
-    return Contrast(compared, gold, predicted, found.mapping if found.leaf else None, window)
+    return Contrast(compared, gold, predicted, found.columns if found.tried else None, window)
 
 
 def _differences(right: int, size: int, n_predicted: int, unit: str) -> list[Finding]:
@@ -280,7 +282,6 @@ def _scored(
 ) -> Comparison:
     both_empty = n_gold == n_predicted == 0
     return Comparison(
-        match=accepted,
         strict=accepted,
         lenient=accepted,
         precision=right / n_predicted if n_predicted else float(both_empty),
@@ -296,68 +297,77 @@ class _RowJudge:
     """Counts the right rows of a table under a mapping of its columns."""
 
     def __init__(self, gold: Encoded, predicted: Encoded, ordered: bool, window: Window) -> None:
-        self.gold = gold
-        self.predicted = predicted
-        self._ordered = ordered
-        self._window = window
-        self._size = window.size(gold.n_rows)
-        self._blocks = blocks_of(gold, window.keys)
+        self.gold, self.predicted = gold, predicted
+        self._ordered, self._window = ordered, window
         self._has_blanks = gold.has_blanks or predicted.has_blanks
         self.objection: Finding | None = None
 
-    def evaluate(self, mapping: tuple[int, ...], ours: Ints, theirs: Ints) -> Leaf:
+    def evaluate(self, mapping: tuple[int, ...], ours: Ints, theirs: Ints) -> BestMapping:
         """Count the right rows; see `best_mapping`."""
         if self._has_blanks:
             mapped = self.predicted.select(mapping)
             ours, theirs = local_classes(self.gold, mapped)
-        right = self._right(ours, theirs)
-        if not right == self._size == self.predicted.n_rows:
-            return Leaf(right, False)
+        right = SharedRows.of(self.gold, self._window, ours, theirs).right
+        size = self._window.size(self.gold.n_rows)
+        if not right == size == self.predicted.n_rows:
+            return BestMapping(mapping, right)
         if self._has_blanks and not self._window.is_slice:
             ours, theirs = signature_classes(self.gold, mapped)
-            if _shared(ours, theirs) < self._size:
+            if _shared(ours, theirs) < size:
                 self.objection = _BLANKS
-                return Leaf(right, False)
+                return BestMapping(mapping, right)
         if self._ordered and not self._in_order(ours, theirs):
             self.objection = _ORDER
-            return Leaf(right, False)
-        return Leaf(right, True)
-
-    def _right(self, ours: Ints, theirs: Ints) -> int:
-        if not self._window.is_slice:
-            return _shared(ours, theirs)
-        # Each group of tied rows gives as many rows as it has inside the window.
-        possible = shared_counts(ours, theirs)
-        block_of = np.zeros(len(possible), dtype=np.int64)
-        block_of[ours] = self._blocks
-        n_blocks = 1 + int(self._blocks.max(initial=0))
-        taken = np.bincount(block_of, weights=possible, minlength=n_blocks)
-        quota = np.bincount(self._inside(), minlength=n_blocks)
-        return int(np.minimum(taken, quota).sum())
-
-    def _inside(self) -> Ints:
-        start = self._window.start
-        return self._blocks[start : start + self._size]
+            return BestMapping(mapping, right)
+        return BestMapping(mapping, right, accepted=True)
 
     def _in_order(self, ours: Ints, theirs: Ints) -> bool:
         """Whether each place holds a row of the group that belongs there."""
+        groups = _tied(self.gold, self._window.keys)
         kinds = 1 + int(max(ours.max(initial=0), theirs.max(initial=0)))
-        have = self._blocks * kinds + ours
-        want = self._inside() * kinds + theirs
-        return _shared(have, want) == len(want)
+        want = groups[self._window.inside(len(groups))] * kinds + theirs
+        return in_common(counted(groups * kinds + ours), counted(want)) == len(want)
 
 
-def blocks_of(gold: Encoded, keys: tuple[str, ...] | None) -> Ints:
+@dataclass(frozen=True)
+class SharedRows:
+    """The rows that two tables share. Each group of tied gold rows gives as many as it may."""
+
+    possible: Ints  #: By class, how many rows both have
+    group_of: Ints  #: The group of each class
+    groups: Ints  #: The group of each gold row; without a slice all are one
+    quota: Ints  #: By group, how many rows belong in the answer
+    taken: Ints  #: By group, how many rows both have
+
+    @classmethod
+    def of(cls, gold: Encoded, window: Window, ours: Ints, theirs: Ints) -> SharedRows:
+        """Return the rows that are shared, given the class of each row."""
+        groups, quota = np.zeros(gold.n_rows, dtype=np.int64), np.array([gold.n_rows])
+        if window.is_slice:
+            groups = _tied(gold, window.keys)
+            inside = groups[window.inside(gold.n_rows)]
+            quota = np.bincount(inside, minlength=1 + int(groups.max(initial=0)))
+        possible = _shared_counts(ours, theirs)
+        group_of = np.zeros(len(possible), dtype=np.int64)
+        group_of[ours] = groups
+        taken = np.zeros(len(quota), dtype=np.int64)
+        np.add.at(taken, group_of, possible)
+        return cls(possible, group_of, groups, quota, taken)
+
+    @property
+    def right(self) -> int:
+        """Number of right rows."""
+        return int(np.minimum(self.taken, self.quota).sum())
+
+
+def _tied(gold: Encoded, keys: tuple[str, ...] | None) -> Ints:
     """Number the groups of gold rows that the sort keys leave tied."""
     if keys is None or not set(keys) <= set(gold.variables):
         return np.arange(gold.n_rows, dtype=np.int64)
-    ids = np.zeros(gold.n_rows, dtype=np.int64)
-    for key in keys:
-        ids = pair_ids(ids, gold.values[gold.variables.index(key)])
-    return ids
+    return row_ids(gold.n_rows, *(gold.values[gold.variables.index(key)] for key in keys))
 
 
-def shared_counts(ours: Ints, theirs: Ints) -> Ints:
+def _shared_counts(ours: Ints, theirs: Ints) -> Ints:
     """Return for each class how many members two multisets share; negative ones match nothing."""
     kinds = 1 + int(max(ours.max(initial=0), theirs.max(initial=0)))
     counts = (np.bincount(side[side >= 0], minlength=kinds) for side in (ours, theirs))
@@ -365,24 +375,18 @@ def shared_counts(ours: Ints, theirs: Ints) -> Ints:
 
 
 def _shared(ours: Ints, theirs: Ints) -> int:
-    return in_common(counted(ours), counted(theirs[theirs >= 0]))
-
-
-@dataclass(frozen=True)
-class Leaf:
-    """A complete mapping: how many rows are right under it, and whether the whole answer is."""
-
-    right: int
-    accepted: bool
+    return int(_shared_counts(ours, theirs).sum())
 
 
 @dataclass(frozen=True)
 class BestMapping:
-    """The best mapping."""
+    """The predicted column of each gold column, -1 for none, and how many rows are then right."""
 
-    mapping: tuple[int, ...]
-    leaf: Leaf | None
-    complete: bool = True
+    columns: tuple[int, ...]
+    right: int = 0
+    accepted: bool = False  #: Whether the whole answer is right
+    tried: bool = True  #: Whether its rows were counted
+    complete: bool = True  #: Whether every other mapping was tried, too
 
 
 def best_mapping(rows: _RowJudge, needed: int | None) -> BestMapping:
@@ -398,15 +402,13 @@ def best_mapping(rows: _RowJudge, needed: int | None) -> BestMapping:
     assigned = np.full(len(ours), -1)
     ours_at, theirs_at = linear_sum_assignment(overlaps, maximize=True)
     assigned[ours_at] = theirs_at
-    mapping = tuple(assigned.tolist())
-    if -1 in mapping or not overlaps.any(axis=1).all():
-        return BestMapping(mapping, None)
+    untried = BestMapping(tuple(assigned.tolist()), tried=False)
+    if -1 in untried.columns or not overlaps.any(axis=1).all():
+        return untried
     search = _Search(rows, overlaps)
     if needed is None or not search.run(needed):
         search.run(None)
-    if search.best is None:
-        return BestMapping(mapping, None, search.complete)
-    return BestMapping(*search.best, search.complete)
+    return replace(search.best or untried, complete=search.complete)
 
 
 class _Search:
@@ -418,7 +420,7 @@ class _Search:
         self._overlaps = overlaps
         self._left = 0
         self._needed: int | None = None
-        self.best: tuple[tuple[int, ...], Leaf] | None = None
+        self.best: BestMapping | None = None
         self.complete = True
         # Columns with few similar ones and many values first: they decide most.
         kinds = [len(np.unique(column)) for column in gold.values]
@@ -426,10 +428,8 @@ class _Search:
         self._order = sorted(range(len(kinds)), key=lambda c: (alike[c], -kinds[c], c))
         # Columns that are equal cell by cell are interchangeable.
         twins: dict[bytes, int] = {}
-        self._twin = [
-            twins.setdefault(value.tobytes() + blank.tobytes(), c)
-            for c, (value, blank) in enumerate(zip(predicted.values, predicted.blanks, strict=True))
-        ]
+        cells = np.hstack([predicted.values, predicted.blanks])
+        self._twin = [twins.setdefault(column.tobytes(), c) for c, column in enumerate(cells)]
         # By depth: the classes of gold rows under the columns so far, with their counts.
         self._levels: list[tuple[Ints, Ints, Ints]] = []
         ids = np.zeros(gold.n_rows, dtype=np.int64)
@@ -459,7 +459,7 @@ class _Search:
                 self.complete = False
                 return False
             rows, agreed, bound = self._step(len(chosen), candidate, alive, classes)
-            most = self.best[1].right if self.best else 0
+            most = self.best.right if self.best else 0
             hopeless = bound <= most if self._needed is None else bound < self._needed
             if not hopeless and self._extend((*chosen, candidate), rows, agreed):
                 return True
@@ -495,10 +495,10 @@ class _Search:
         gold_classes = self._levels[-1][2] if self._levels else nothing
         predicted_classes = np.full(self._rows.predicted.n_rows, -1, dtype=np.int64)
         predicted_classes[alive] = classes
-        leaf = self._rows.evaluate(tuple(mapping), gold_classes, predicted_classes)
-        if leaf.accepted or self.best is None or leaf.right > self.best[1].right:
-            self.best = (tuple(mapping), leaf)
-        return leaf.accepted
+        found = self._rows.evaluate(tuple(mapping), gold_classes, predicted_classes)
+        if found.accepted or self.best is None or found.right > self.best.right:
+            self.best = found
+        return found.accepted
 
 
 def _pair_keys(first: Ints, second: Ints) -> Ints:

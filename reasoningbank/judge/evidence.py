@@ -19,7 +19,7 @@ from pydantic_core import to_jsonable_python
 
 from reasoningbank.judge.answer import Answer
 from reasoningbank.judge.cells import Encoded, Ints, local_classes
-from reasoningbank.judge.compare import Contrast, blocks_of, contrast, shared_counts
+from reasoningbank.judge.compare import Contrast, SharedRows, contrast
 from reasoningbank.judge.gold import Gold
 from reasoningbank.sparql.terms import cut
 
@@ -104,22 +104,21 @@ def evidence_of(
     ordered: bool = False,
 ) -> Evidence:
     """Collect the evidence of a verdict."""
+    counted = (found or contrast(gold.answer, Answer.of_rows([], []))).gold
+    n_gold = found.comparison.n_gold if found else gold.window.size(gold.answer.n_rows)
+    ours = _Side(gold.answer, counted, {})
+    right = ours.sample(_inside(gold, counted.n_rows, ordered), n_gold, ordered)
     if found is None or predicted is None:
-        counted = contrast(gold.answer, Answer.of_rows([], [])).gold
-        right = _Side(gold.answer, counted, {})
-        n_gold = gold.window.size(gold.answer.n_rows)
-        return Evidence(gold=right.sample(_inside(gold, counted.n_rows, ordered), n_gold, ordered))
+        return Evidence(gold=right)
     names: dict[str, str] = {}
     shown = sample_of(predicted, bag=bag, ordered=ordered, names=names)
-    ours = _Side(gold.answer, found.gold, {})
     theirs = _Side(predicted, found.predicted, names)
     # Where a LIMIT leaves several rows right, those that come first by their text.
     as_they_came = not found.window.is_slice
     orders = (side.first(side.all, len(side.all), as_they_came) for side in (ours, theirs))
     missing, surplus = _differing(found, *orders)
-    inside = _inside(gold, found.gold.n_rows, ordered)
     return Evidence(
-        gold=ours.sample(inside, found.comparison.n_gold, ordered),
+        gold=right,
         predicted=shown,
         missing=ours.rows(ours.first(missing, MAX_DIFFERING, ordered)),
         surplus=theirs.rows(theirs.first(surplus, MAX_DIFFERING, ordered)),
@@ -131,11 +130,9 @@ def evidence_of(
 
 def _inside(gold: Gold, n_rows: int, ordered: bool) -> Ints:
     """Return the positions of the gold's rows that its modifiers keep, or may keep."""
-    window = gold.window
     positions = np.arange(n_rows, dtype=np.int64)
-    if window.is_slice and (ordered or window.keys != ()):
-        return positions[window.start : window.start + window.size(n_rows)]
-    return positions
+    known = gold.window.is_slice and (ordered or gold.window.keys != ())
+    return positions[gold.window.inside(n_rows)] if known else positions
 
 
 class _Side:
@@ -199,35 +196,23 @@ def _shown_rows(
 
 def _differing(found: Contrast, gold_order: Ints, predicted_order: Ints) -> tuple[Ints, Ints]:
     """Return the positions of gold rows that are missing, and of predicted rows that are wrong."""
-    gold, predicted, window = found.gold, found.predicted, found.window
+    gold, predicted = found.gold, found.predicted
     if found.mapping is None:
         ours = np.arange(gold.n_rows, dtype=np.int64)
         theirs = np.full(predicted.n_rows, -1, dtype=np.int64)
     else:
         ours, theirs = local_classes(gold, predicted.select(found.mapping))
-    possible = shared_counts(ours, theirs)
-    # The group of each gold row, and how many rows of each group belong in the answer.
-    blocks, quota = np.zeros(gold.n_rows, dtype=np.int64), np.array([gold.n_rows], dtype=np.int64)
-    if window.is_slice:
-        blocks = blocks_of(gold, window.keys)
-        inside = blocks[window.start : window.start + window.size(gold.n_rows)]
-        quota = np.bincount(inside, minlength=1 + int(blocks.max(initial=0)))
-    block_of = np.zeros(len(possible), dtype=np.int64)
-    block_of[ours] = blocks
-    taken = np.zeros(len(quota), dtype=np.int64)
-    np.add.at(taken, block_of, possible)
-
+    shared = SharedRows.of(gold, found.window, ours, theirs)
     known = predicted_order[theirs[predicted_order] >= 0]
-    known = known[_nth(theirs[known]) < possible[theirs[known]]]
-    block = block_of[theirs[known]]
-    right = known[_nth(block) < quota[block]]
-    surplus = np.ones(predicted.n_rows, dtype=bool)
-    surplus[right] = False
+    known = known[_nth(theirs[known]) < shared.possible[theirs[known]]]
+    group = shared.group_of[theirs[known]]
+    right = known[_nth(group) < shared.quota[group]]
+    surplus = np.delete(np.arange(predicted.n_rows, dtype=np.int64), right)
 
-    free = gold_order[_nth(ours[gold_order]) >= possible[ours[gold_order]]]
-    short = quota - np.minimum(taken, quota)
-    missing = free[_nth(blocks[free]) < short[blocks[free]]]
-    return np.sort(missing), np.flatnonzero(surplus).astype(np.int64)
+    free = gold_order[_nth(ours[gold_order]) >= shared.possible[ours[gold_order]]]
+    short = np.maximum(shared.quota - shared.taken, 0)
+    missing = free[_nth(shared.groups[free]) < short[shared.groups[free]]]
+    return np.sort(missing), surplus
 
 
 def _nth(classes: Ints) -> Ints:

@@ -14,7 +14,7 @@ import re
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from itertools import islice, pairwise
+from itertools import pairwise, takewhile
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +37,8 @@ logger = logging.getLogger(__name__)
 # Files of another layout are computed again.
 _LAYOUT = 2
 _METADATA = b"reasoningbank.gold"
+#: A condition of ORDER BY that is a variable: alone, in parentheses, or in ASC( ) or DESC( ).
+_SORT_KEY = re.compile(r"(?:[?$](\w+)|(?:(?:ASC|DESC) )?\( [?$](\w+) \))(?: |$)", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -175,26 +177,12 @@ def read_modifiers(query: str) -> tuple[Window, str]:
 def _sort_keys(outer: Sequence[Token]) -> tuple[str, ...] | None:
     """Return the variables of ORDER BY; None if any of its conditions is an expression."""
     pairs = enumerate(pairwise(outer), 2)
-    begin = next((at for at, (a, b) in pairs if a.is_word("ORDER") and b.is_word("BY")), None)
-    keys = []
-    rest = iter(outer[begin:] if begin else ())
-    for token in rest:
-        if token.is_word("LIMIT", "OFFSET", "VALUES"):
-            break
-        condition = [token]
-        if token.is_word("ASC", "DESC"):
-            condition = list(islice(rest, 3))
-            if [t.text for t in condition[::2]] != ["(", ")"]:
-                return None
-            condition = condition[1:]
-        elif token.text == "(":
-            condition = list(islice(rest, 2))
-            if len(condition) < 2 or condition[1].text != ")":
-                return None
-        if condition[0].kind != "variable":
-            return None
-        keys.append(condition[0].text[1:])
-    return tuple(keys)
+    begin = next((at for at, (a, b) in pairs if a.is_word("ORDER") and b.is_word("BY")), len(outer))
+    conditions = takewhile(lambda t: not t.is_word("LIMIT", "OFFSET", "VALUES"), outer[begin:])
+    text = " ".join(token.text for token in conditions)
+    if _SORT_KEY.sub("", text):
+        return None
+    return tuple(found[1] or found[2] for found in _SORT_KEY.finditer(text))
 
 
 def _load(path: Path) -> Gold | None:

@@ -408,35 +408,33 @@ class BankIndex:
         """Return the best active items for a query, best first; ties by id."""
         embedder = self._opened()
         vector = embedder.queries([query])[0]
+        most = max(CANDIDATES, 4 * k)
+        with self._up_to_date(embedder):
+            words = self._store.words.scores(query)
+            while True:
+                others = words[0]
+                if len(others) > most:
+                    others = others[np.argpartition(-words[1], most)[:most]]
+                cosines = self._table.candidates(vector, most, others.tolist())
+                ranked = best_first(self._ids, cosines, words, weights)
+                items = ((self._store.item(match.id), match) for match in ranked)
+                found = ((i, m) for i, m in items if i and (keep is None or keep(i)))
+                best = list(itertools.islice(found, k))
+                # If an approximate index gave too few that may be kept, ask it for more.
+                exact = len(cosines[0]) == len(self._table) or most > len(self._table)
+                if len(best) == k or exact:
+                    return best
+                most *= 8
+
+    @contextmanager
+    def _up_to_date(self, embedder: Embedder) -> Iterator[None]:
+        """Hold a state of the bank that the index has followed."""
         while True:
             with self._lock, self._store.reading() as database:
                 if self._follow(database, embedder):
-                    return self._best(query, vector, k, weights, keep)
+                    yield
+                    return
             self.embed(self._seen)
-
-    def _best(
-        self,
-        query: str,
-        vector: Vectors,
-        k: int,
-        weights: tuple[float, float],
-        keep: Callable[[MemoryItem], bool] | None,
-    ) -> list[tuple[MemoryItem, Match]]:
-        words = self._store.words.scores(query)
-        most = max(CANDIDATES, 4 * k)
-        while True:
-            others = words[0]
-            if len(others) > most:
-                others = others[np.argpartition(-words[1], most)[:most]]
-            cosines = self._table.candidates(vector, most, others.tolist())
-            ranked = best_first(self._ids, cosines, words, weights)
-            items = ((self._store.item(match.id), match) for match in ranked)
-            found = ((i, m) for i, m in items if i and (keep is None or keep(i)))
-            best = list(itertools.islice(found, k))
-            # If an approximate index gave too few that may be kept, ask it for more.
-            if len(best) == k or len(cosines[0]) == len(self._table) or most > len(self._table):
-                return best
-            most *= 8
 
     def _opened(self) -> Embedder:
         self._embedder = self._embedder or open_embedder()

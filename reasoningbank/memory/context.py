@@ -149,7 +149,7 @@ class ContextBuilder:
 def procedures(retrieval: Retrieval | None, budget: int = 600) -> tuple[Layer, Retrieval | None]:
     """Return the items of a search as layer L2, each whole, and the search as it is shown."""
     if retrieval is None:
-        return Layer("L2"), None
+        return Layer(), None
     shown, skipped, left = [], list(retrieval.skipped), budget
     for found in retrieval.found:
         if found.tokens <= left:
@@ -162,7 +162,7 @@ def procedures(retrieval: Retrieval | None, budget: int = 600) -> tuple[Layer, R
         retrieval = replace(retrieval, found=tuple(shown), skipped=tuple(skipped), tokens=tokens)
     texts = [found.text.strip() for found in shown if found.example is None]
     text = "\n\n".join([_TITLE, *texts]) if texts else ""
-    return Layer("L2", text, count_tokens(text) if text else 0), retrieval
+    return Layer(text, count_tokens(text) if text else 0), retrieval
 
 
 def _joined(texts: Collection[str]) -> str:
@@ -207,7 +207,7 @@ def sense_card(
     if tools and pack is not None:
         source = read_registry(pack).source
         lines.append(Line(f'Example questions: federated_endpoints("{source}").', rank=11))
-    return pack_lines("L0", [line for line in lines if line is not None], budget)
+    return pack_lines([line for line in lines if line is not None], budget)
 
 
 def _size(endpoint: EndpointConfig, discovery: Discovery | None, pack: Pack | None) -> Line:

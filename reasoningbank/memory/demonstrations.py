@@ -77,10 +77,7 @@ def shown_demonstration(item: MemoryItem, tokens: int = MOST_TOKENS) -> ShownDem
 
     if not item.turns or not item.question:
         return None
-    turns = tuple(
-        ShownTurn(reasoning=turn.reasoning, code=turn.code, output=turn.output)
-        for turn in item.turns
-    )
+    turns = tuple(ShownTurn(**vars(turn)) for turn in item.turns)
     for first in range(len(turns)):
         shown = Demonstration(question=item.question, turns=turns[first:])
         if first and not any(_RUNS.search(turn.code) for turn in shown.turns):

@@ -21,9 +21,6 @@ ItemStatus = Literal["active", "superseded", "retired"]
 
 Count = Annotated[int, Field(strict=True, ge=0)]
 
-#: Of the JSON of each class below.
-_NO_OTHER_KEYS = ConfigDict(extra="forbid")
-
 #: A tag with this prefix names a class or property that was looked up and does not exist.
 ABSENT = "absent:"
 
@@ -31,8 +28,6 @@ ABSENT = "absent:"
 @dataclass(frozen=True)
 class Provenance:
     """One experience that an item rests on."""
-
-    __pydantic_config__ = _NO_OTHER_KEYS
 
     #: Id of the task, empty for a seed; `group` (excluded by the leakage filter too) and `corpus`
     #: (pack or folder) are the task's
@@ -50,8 +45,6 @@ class Provenance:
 class Scope:
     """Where an item holds: a domain pack, the public address of an endpoint; empty for anywhere."""
 
-    __pydantic_config__ = _NO_OTHER_KEYS
-
     pack: str = ""
     endpoint: str = ""
 
@@ -59,8 +52,6 @@ class Scope:
 @dataclass(frozen=True)
 class Counters:
     """Outcomes of the trials that an item was shown to."""
-
-    __pydantic_config__ = _NO_OTHER_KEYS
 
     retrieved: Count = 0  #: Trials that it was shown to
     success: Count = 0  #: Of these, those judged right; an easy task succeeds with any item
@@ -90,8 +81,6 @@ class Counters:
 class Turn:
     """One turn of a success, for demonstrations: reasoning, Python code, what that printed, cut."""
 
-    __pydantic_config__ = _NO_OTHER_KEYS
-
     reasoning: str
     code: str
     output: str = ""
@@ -112,7 +101,8 @@ class MemoryItem:
         16
     """
 
-    __pydantic_config__ = _NO_OTHER_KEYS
+    # Of the JSON of its parts, too.
+    __pydantic_config__ = ConfigDict(extra="forbid")
 
     title: str  #: A few words that distinguish it from other items
     description: str  #: When it applies, in one sentence. Retrieval reads this and the title.

@@ -23,7 +23,6 @@ from reasoningbank.sparql import STANDARD_PREFIXES
 class Layer:
     """One layer of an agent's context."""
 
-    name: str
     text: str = ""
     tokens: int = 0
 
@@ -59,7 +58,7 @@ class Line:
         return f"{self.head}{': ' if parts else ''}{self.between.join(parts)}"
 
 
-def pack_lines(name: str, lines: Sequence[Line], budget: int, *, title: str = "") -> Layer:
+def pack_lines(lines: Sequence[Line], budget: int, *, title: str = "") -> Layer:
     """Return the lines and entries of the lowest ranks that fit a budget, in their given order."""
     units = [(line.rank, at, -1) for at, line in enumerate(lines) if line.alone]
     units += [(e.rank, at, n) for at, line in enumerate(lines) for n, e in enumerate(line.entries)]
@@ -81,9 +80,9 @@ def pack_lines(name: str, lines: Sequence[Line], budget: int, *, title: str = ""
         kept[at], texts[at] = tried, text
         shown |= line.entries[number].names if number >= 0 else frozenset()
     if not texts:
-        return Layer(name)
+        return Layer()
     written = "\n".join([*([title] if title else ()), *(texts[at] for at in sorted(texts))])
-    return Layer(name, written, count_tokens(written))
+    return Layer(written, count_tokens(written))
 
 
 def about(count: int) -> str:
@@ -120,7 +119,7 @@ def guide(pack: Pack | None, budget: int = 200) -> Layer:
     """Return a pack's guide as layer L3, or the lines from the top that fit the budget."""
     file = hints_files(pack).get("guide")
     if file is None:
-        return Layer("L3")
+        return Layer()
     try:
         text = file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -128,7 +127,7 @@ def guide(pack: Pack | None, budget: int = 200) -> Layer:
         raise UsageError(what, where=str(file), code="bad-hints") from None
     written = enumerate(line.rstrip() for line in text.splitlines())
     lines = [Line(line, rank=n) for n, line in written if line and not line.startswith("#")]
-    return pack_lines("L3", lines, budget, title="Guide:")
+    return pack_lines(lines, budget, title="Guide:")
 
 
 def load_notes(pack: Pack | None) -> tuple[Note, ...]:

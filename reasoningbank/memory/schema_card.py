@@ -119,7 +119,7 @@ class SchemaCard:
             found = (rank for part, rank in ranked if not part.names.isdisjoint(note.about))
             rank = 2 * min(found, default=math.inf) + NOTE_RANK
             lines.append(Line(note.text, rank=rank, about=note.about))
-        return pack_lines("L1", lines, budget, title=TITLE)
+        return pack_lines(lines, budget, title=TITLE)
 
     def _short(self, iri: str) -> str:
         return str(compact(NamedNode(iri), self.endpoint.namespaces))
@@ -285,14 +285,10 @@ class SchemaIndex:
         for one in schemas:
             for name, term in (*one.classes.items(), *one.properties.items()):
                 known.setdefault(name, term)
-        used = [
-            name
-            for link in links.links
-            for name in (link.subject, link.property, *link.objects)
-            if name in known
-        ]
-        wanted = sorted(set(used), key=lambda name: (-(known[name].count or 0), name))
-        names = wanted[:MOST_NAMES]
+        used = {name for x in links.links for name in (x.subject, x.property, *x.objects)} & set(
+            known
+        )
+        names = sorted(used, key=lambda name: (-(known[name].count or 0), name))[:MOST_NAMES]
         texts = [description(known[name], known) for name in names]
         self._names = dict(enumerate(names))
         self._embedder = embedder or open_embedder()

@@ -112,12 +112,11 @@ class FoundItem:
     ) -> FoundItem:
         """Return an item as it is shown, as a few-shot example if it has one and that is wanted."""
         example = example_of(item) if examples else None
-        if example is None:
-            text = item_text(item)
-            return cls(item, score, text, count_tokens(text))
-        if linker is not None:
+        if example is not None and linker is not None:
             example = replace(example, question=linker.annotated(example.question))
-        text = f"Question: {example.question}\nQuery:\n{example.query}"
+        text = (
+            f"Question: {example.question}\nQuery:\n{example.query}" if example else item_text(item)
+        )
         return cls(item, score, text, count_tokens(text), example)
 
 

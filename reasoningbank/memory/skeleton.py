@@ -10,7 +10,7 @@ import itertools
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from pyoxigraph import NamedNode
 
@@ -72,15 +72,24 @@ _VOCABULARIES = tuple(STANDARD_PREFIXES[prefix] for prefix in ("rdf", "rdfs", "o
 
 
 @dataclass(frozen=True)
-class QueryConstant:
-    """A constant; `more` are further values of the same column of VALUES, between the offsets."""
+class Slot:
+    """A slot: its name, what may fill it, and the value it replaced, as SPARQL.
 
+    `more` are further values of the same column of VALUES.
+    """
+
+    name: str
     kind: SlotKind
     value: str
+    more: tuple[str, ...] = ()
+
+
+class Found(NamedTuple):
+    """A constant, as the slot that replaces it, between two offsets."""
+
+    slot: Slot
     start: int
     end: int
-    name: str
-    more: tuple[str, ...] = ()
 
 
 class _Finder:
@@ -89,7 +98,9 @@ class _Finder:
     def __init__(self, query: str, namespaces: Mapping[str, str], terms: frozenset[str]) -> None:
         self._query = query
         tree = read_query(query)
-        self._tokens = tree.body
+        nothing = Token("other", "", 0, 0)
+        #: Padded: three places before and after each token there is a token.
+        self._tokens = (*tree.body, nothing, nothing, nothing)
         self._declared = {**namespaces, **tree.declared}
         self._terms = terms
         patterns = tree.triple_patterns()
@@ -113,97 +124,84 @@ class _Finder:
             if token.text == "(":
                 opened.append((at, 0))
 
-    def find(self) -> Iterator[QueryConstant]:
-        at = 0
-        while at < len(self._tokens):
-            token = self._tokens[at]
+    def find(self) -> Iterator[Found]:
+        tokens, at = self._tokens, 0
+        while at < len(tokens) - 3:
+            token = tokens[at]
             if token.is_word("VALUES"):
                 found, at = self._values(at + 1)
                 yield from found
-            elif token.is_word("LIMIT", "OFFSET") and self._kind(at + 1) == "number":
-                number = self._tokens[at + 1]
-                name = token.text.lower()
-                yield QueryConstant("count", number.text, number.start, number.end, name)
+            elif token.is_word("LIMIT", "OFFSET") and tokens[at + 1].kind == "number":
+                number = tokens[at + 1]
+                slot = Slot(token.text.lower(), "count", number.text)
+                yield Found(slot, number.start, number.end)
                 at += 2
             elif token.is_word("SERVICE", "GRAPH", "FROM"):
                 at += 1
-                while self._is(at, "SILENT", "NAMED"):
+                while tokens[at].is_word("SILENT", "NAMED"):
                     at += 1
-                at += self._text(at) != "{"
+                at += tokens[at].text != "{"
             else:
                 last = self._last_of_term(at)
-                kind = _KINDS.get(self._kind(at))
+                kind = _KINDS.get(token.kind)
                 if kind == "resource":
                     is_slot = self._is_resource(at)
                 else:
                     is_slot = at not in self._around or self._is_compared(at, last)
                 if kind is not None and is_slot:
-                    signed = at in self._around and self._text(at - 1) in ("-", "+")
+                    signed = at in self._around and tokens[at - 1].text in ("-", "+")
                     first = at - (kind == "number" and signed)
                     yield self._constant(kind, first, last, self._name(kind, at, first, last))
                 at = last + 1
 
-    def _text(self, at: int) -> str:
-        return self._tokens[at].text if 0 <= at < len(self._tokens) else ""
-
-    def _kind(self, at: int) -> str:
-        return self._tokens[at].kind if 0 <= at < len(self._tokens) else ""
-
-    def _is(self, at: int, *words: str) -> bool:
-        return 0 <= at < len(self._tokens) and self._tokens[at].is_word(*words)
-
     def _last_of_term(self, at: int) -> int:
         """Return the position of a literal's tag or datatype, else the same position."""
-        if self._kind(at) != "string":
+        after = self._tokens[at + 1]
+        if self._tokens[at].kind != "string":
             return at
-        return at + 2 * (self._text(at + 1) == "^^") + (self._kind(at + 1) == "tag")
+        return at + 2 * (after.text == "^^") + (after.kind == "tag")
 
     def _is_resource(self, at: int) -> bool:
-        text = self._text(at)
+        text = self._tokens[at].text
         name = absolute(text, self._declared)
-        if name is None or text in self._schema_words or self._text(at + 1) == "(":
+        if name is None or text in self._schema_words or self._tokens[at + 1].text == "(":
             return False
         return name not in self._terms and not name.startswith(_VOCABULARIES)
 
     def _is_compared(self, at: int, last: int) -> bool:
-        before, after = self._text(at - 1), self._text(last + 1)
-        if before in _ARITHMETIC and self._text(at - 2) in (*_COMPARISONS, "(", ","):
-            before = self._text(at - 2)  # a sign
+        tokens = self._tokens
+        before, after = tokens[at - 1].text, tokens[last + 1].text
+        if before in _ARITHMETIC and tokens[at - 2].text in (*_COMPARISONS, "(", ","):
+            before = tokens[at - 2].text  # a sign
         if after in _ARITHMETIC or before in _ARITHMETIC:
             return False
         if before in _COMPARISONS:
-            return not self._is(self._closes.get(at - 2, 0) - 1, *_OF_FORM)
-        function = self._around[at] - 1
-        if self._is(function, *_SEARCHES):
+            return not tokens[self._closes.get(at - 2, 0) - 1].is_word(*_OF_FORM)
+        function = tokens[self._around[at] - 1]
+        if function.is_word(*_SEARCHES):
             return self._argument[at] == 1
-        named = before == "(" and self._is(last + 1, "AS")
-        return named or after in _COMPARISONS or self._is(function, "IN")
+        named = before == "(" and tokens[last + 1].is_word("AS")
+        return named or after in _COMPARISONS or function.is_word("IN")
 
-    def _constant(self, kind: SlotKind, first: int, last: int, name: str) -> QueryConstant:
+    def _constant(self, kind: SlotKind, first: int, last: int, name: str) -> Found:
         start, end = self._tokens[first].start, self._tokens[last].end
-        return QueryConstant(kind, self._query[start:end], start, end, name)
+        return Found(Slot(name, kind, self._query[start:end]), start, end)
 
     def _name(self, kind: SlotKind, at: int, first: int, last: int) -> str:
-        token = self._tokens[at]
-        if kind == "resource" and token.kind == "name":
-            prefix = token.text.partition(":")[0]
+        tokens = self._tokens
+        if kind == "resource" and tokens[at].kind == "name":
+            prefix = tokens[at].text.partition(":")[0]
             space = self._declared.get(prefix, "")
             if prefix and not any(term.startswith(space) for term in self._terms):
                 return prefix
         if at in self._around:
-            if self._is(self._around[at] - 1, *_SEARCHES):
+            if tokens[self._around[at] - 1].is_word(*_SEARCHES):
                 return "text"
-            for position in range(at, at + 3):
-                if self._is(position, "AS") and self._kind(position + 1) == "variable":
-                    return self._text(position + 1)[1:]
-            signed = self._text(at - 1) in ("-", "+")
-            for position in (at - 2 - signed, at + 2):
-                if self._kind(position) == "variable":
-                    return self._text(position)[1:]
-            return kind
-        pattern = self._by_object.get(
-            self._query[self._tokens[first].start : self._tokens[last].end]
-        )
+            signed = tokens[at - 1].text in ("-", "+")
+            named = [tokens[n + 1] for n in range(at, at + 3) if tokens[n].is_word("AS")]
+            beside = [*named, tokens[at - 2 - signed], tokens[at + 2]]
+            return next((one.text[1:] for one in beside if one.kind == "variable"), kind)
+        pattern = self._by_object.get(self._query[tokens[first].start : tokens[last].end])
         if pattern is None:
             return kind
         steps = [t.text for t in tokenize(pattern.predicate) if t.kind in ("iri", "name")]
@@ -217,24 +215,24 @@ class _Finder:
         subject = pattern.subject
         return f"{subject[1:]}_name" if subject[:1] in "?$" else "name"
 
-    def _values(self, at: int) -> tuple[list[QueryConstant], int]:
+    def _values(self, at: int) -> tuple[list[Found], int]:
         """Return the constants of VALUES, and the position after it."""
-        names = []
-        while self._text(at) not in ("{", ""):
-            names += [self._text(at)[1:]] if self._kind(at) == "variable" else []
+        tokens, names = self._tokens, []
+        while tokens[at].text not in ("{", ""):
+            names += [tokens[at].text[1:]] if tokens[at].kind == "variable" else []
             at += 1
-        single = len(names) == 1 and self._text(at - 1) != ")"
+        single = len(names) == 1 and tokens[at - 1].text != ")"
         column, found = 0, []
         at += 1
-        while self._text(at) not in ("}", ""):
-            signed = self._text(at) in ("-", "+") and self._kind(at + 1) == "number"
+        while (token := tokens[at]).text not in ("}", ""):
+            signed = token.text in ("-", "+") and tokens[at + 1].kind == "number"
             last = self._last_of_term(at) + signed
-            kind = "number" if signed else _KINDS.get(self._kind(at))
+            kind = "number" if signed else _KINDS.get(token.kind)
             if kind is not None:
                 found.append((column, kind, at, last))
-            if self._text(at) == "(":
+            if token.text == "(":
                 column = 0
-            elif kind is not None or self._is(at, "UNDEF", "TRUE", "FALSE"):
+            elif kind is not None or token.is_word("UNDEF", "TRUE", "FALSE"):
                 column += 1
             at = last + 1
         own = [
@@ -246,8 +244,8 @@ class _Finder:
             return own, at + 1
         # A single column is one constant, with its vocabulary if there is any.
         every = [self._constant(kind, first, last, names[0]) for _, kind, first, last in found]
-        more = tuple(one.value for one in every[1:])
-        return [replace(every[0], end=every[-1].end, more=more)], at + 1
+        more = tuple(one.slot.value for one in every[1:])
+        return [Found(replace(every[0].slot, more=more), every[0].start, every[-1].end)], at + 1
 
 
 _SLOT = re.compile(r"<<([a-z][a-z0-9_]*)>>")
@@ -258,16 +256,6 @@ _DUMMIES: Mapping[SlotKind, str] = {
     "number": "1",
     "count": "1",
 }
-
-
-@dataclass(frozen=True)
-class Slot:
-    """A slot: its name, what may fill it, and the value it replaced, as SPARQL."""
-
-    name: str
-    kind: SlotKind
-    value: str
-    more: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -297,17 +285,17 @@ def skeleton_of(
     slots: dict[tuple[str, ...], Slot] = {}
     taken: set[str] = set()
     edits = []
-    for one in _Finder(text, namespaces, frozenset(terms)).find():
+    for one, start, end in _Finder(text, namespaces, frozenset(terms)).find():
         # What is filled in separately differs in this.
         said = one.name if one.kind in ("number", "count") else ""
-        thing = (one.kind, said, str(one.start) if said == one.kind else "", one.value, *one.more)
+        thing = (one.kind, said, str(start) if said == one.kind else "", one.value, *one.more)
         if thing not in slots:
             base = slot_name((names or {}).get(one.value) or one.name)
             numbered = (f"{base}{number}" for number in itertools.count(2))
             name = next(n for n in itertools.chain([base], numbered) if n not in taken)
             taken.add(name)
-            slots[thing] = Slot(name, one.kind, one.value, one.more)
-        edits.append(Edit(one.start, one.end, f"<<{slots[thing].name}>>"))
+            slots[thing] = replace(one, name=name)
+        edits.append(Edit(start, end, f"<<{slots[thing].name}>>"))
     return Skeleton(apply_edits(text, edits), tuple(slots.values()))
 
 

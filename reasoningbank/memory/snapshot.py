@@ -10,7 +10,8 @@ import re
 import zlib
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -28,21 +29,20 @@ class Snapshot:
     #: The items, by id. Banks with the same items have equal snapshots; the history is not part of
     #: it.
     items: tuple[MemoryItem, ...]
-    #: Hash of the lines, 16 hexadecimal digits: content, evidence and counts
-    hash: str = field(init=False)
-
-    def __post_init__(self) -> None:
-        items = tuple(sorted(self.items, key=lambda item: item.id))
-        for one, following in itertools.pairwise(items):
-            if one.id == following.id:
-                raise _twice(one.id)
-        object.__setattr__(self, "items", items)
-        object.__setattr__(self, "hash", _hash(self.lines()))
 
     @classmethod
     def of(cls, items: Iterable[MemoryItem]) -> Snapshot:
         """Return the snapshot of these items."""
-        return cls(tuple(items))
+        ordered = tuple(sorted(items, key=lambda item: item.id))
+        for one, following in itertools.pairwise(ordered):
+            if one.id == following.id:
+                raise _twice(one.id)
+        return cls(ordered)
+
+    @cached_property
+    def hash(self) -> str:
+        """Hash of the lines, 16 hexadecimal digits: content, evidence and counts."""
+        return _hash(self.lines())
 
     def lines(self) -> bytes:
         """Return the items as JSON lines, UTF-8."""

@@ -378,14 +378,13 @@ def _later(change: Change, why: str = "") -> UsageError:
 def _check_in_effect(store: Store, number: int) -> None:
     """Refuse to undo an operation twice, since counts would be subtracted twice."""
     # Undoing an undo puts its operation into effect again, and so on: each undo of a chain does or
-    # reverts the root operation, and the balance says whether that is in effect.
+    # reverts the root operation, and the last one says whether that is in effect.
     undos = store.changes("action = 'undo' AND changes.operation = number")
     undone = {one.number: one.undoes for one in undos if 0 < one.undoes < one.number}
     root, forward = _root(undone, number)
-    chain = {one: way for one in undone for first, way in [_root(undone, one)] if first == root}
-    in_effect = 1 + sum(1 if way else -1 for way in chain.values()) > 0
+    chain = [(one, way) for one in undone for first, way in [_root(undone, one)] if first == root]
+    last, in_effect = max(chain, default=(root, True))
     if forward != in_effect:
-        last = max(one for one, way in chain.items() if way == in_effect)
         raise UsageError(
             f"change {number} cannot be undone again: change {last} undid it",
             hint=f"undo change {last} to reinstate it",

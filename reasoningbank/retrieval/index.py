@@ -105,24 +105,16 @@ class WordIndex:
         Scores are above 0 and at most 1; operators and punctuation have no meaning.
         """
         self._follow()
-        texts = self._texts
-        total_weight = 0.0
-        parts: list[tuple[NDArray[np.int32], NDArray[np.float64]]] = []
-        for term in query_terms(query) if texts else ():
+        total_weight, sums = 0.0, np.zeros(len(self._lengths))
+        for term in query_terms(query) if self._texts else ():
             keys, counts = self._of_term(term)
             times = counts.astype(np.float64)
             shares = times * (1 + K1) / (times + self._lengths[keys])
-            weight = math.log(1 + (texts - len(keys) + 0.5) / (len(keys) + 0.5))
+            weight = math.log(1 + (self._texts - len(keys) + 0.5) / (len(keys) + 0.5))
             total_weight += weight
-            if len(keys):
-                parts.append((keys, weight * shares))
-        if not parts:
-            return np.zeros(0, dtype=np.int64), np.zeros(0)
-        sums = np.zeros(1 + max(int(keys[-1]) for keys, _ in parts))
-        for keys, shares in parts:
-            sums[keys] += shares
+            sums[keys] += weight * shares
         found = np.flatnonzero(sums)
-        return found, np.clip(sums[found] / total_weight, 1e-9, 1.0)
+        return found, np.clip(sums[found] / (total_weight or 1), 1e-9, 1.0)
 
     def _of_term(self, term: str) -> _Postings:
         """Return the texts that have a word, and how often each has it."""
@@ -264,19 +256,19 @@ class VectorTable:
 
     def cosines(self, query: Vectors) -> Scored:
         """Return all numbers, and the cosine of each with the query."""
+        return self.candidates(query, len(self), ())
+
+    def candidates(self, query: Vectors, most: int, others: Sequence[int]) -> Scored:
+        """Return at least the `most` nearest, the furthest, and `others`; here all.
+
+        `others` are numbers of the table.
+        """
         if not self._rows:
             return np.zeros(0, dtype=np.int64), np.zeros(0)
         if self._keys is None:
             self._keys = np.fromiter(self._rows, dtype=np.int64)
             self._merge()
         return self._keys, self._compare(self._parts[0], query).astype(np.float64).round(DECIMALS)
-
-    def candidates(self, query: Vectors, most: int, others: Sequence[int]) -> Scored:
-        """Return at least the `most` nearest, the furthest, and `others`; here all, as `cosines`.
-
-        `others` are numbers of the table.
-        """
-        return self.cosines(query)
 
     def _merge(self) -> None:
         rows = np.fromiter(self._rows.values(), dtype=np.int64)
@@ -325,9 +317,6 @@ class FaissTable(VectorTable):
         known = [key for key in keys if self._rows.pop(key, None) is not None]
         if known:
             self._settle().remove_ids(np.array(known, dtype=np.int64))
-
-    def cosines(self, query: Vectors) -> Scored:
-        return self.candidates(query, len(self), ())
 
     def candidates(self, query: Vectors, most: int, others: Sequence[int]) -> Scored:
         if not self._rows:

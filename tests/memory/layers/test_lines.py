@@ -23,7 +23,7 @@ def test_no_budget_is_exceeded_and_nothing_is_cut(
         Line(head, tuple(Entry(text, rank) for text, rank in entries), rank, alone)
         for head, entries, rank, alone in given_lines
     ]
-    layer = pack_lines("L0", lines, budget, title="Title:")
+    layer = pack_lines(lines, budget, title="Title:")
     assert layer.tokens == count_tokens(layer.text) <= budget
     head, *written = layer.text.split("\n")
     assert (head, bool(written)) in {("Title:", True), ("", False)}
@@ -49,16 +49,16 @@ def test_a_budget_is_used_up() -> None:
     rng = random.Random(4)
     lines = [Line(" word" * rng.randint(1, 9), rank=rng.random()) for _ in range(12)]
     whole = "\n".join(line.head for line in lines)
-    sizes = [pack_lines("L0", lines, budget).tokens for budget in range(0, 120, 7)]
+    sizes = [pack_lines(lines, budget).tokens for budget in range(0, 120, 7)]
     assert sizes[0] == 0
     assert all(budget - size < 10 for budget, size in zip(range(0, 56, 7), sizes, strict=False))
-    assert pack_lines("L0", lines, count_tokens(whole) + 1).text == whole
+    assert pack_lines(lines, count_tokens(whole) + 1).text == whole
 
 
 def test_the_lowest_ranks_are_kept_in_written_order() -> None:
     lines = [Line("third", rank=3), Line("first", rank=1), Line("second", rank=2)]
-    assert pack_lines("L0", lines, 5).text == "first\nsecond"
-    assert pack_lines("L0", lines, 0).text == ""
+    assert pack_lines(lines, 5).text == "first\nsecond"
+    assert pack_lines(lines, 0).text == ""
 
 
 def test_neighbours_of_one_stem_share_it() -> None:
@@ -68,9 +68,9 @@ def test_neighbours_of_one_stem_share_it() -> None:
 
 def test_a_line_about_names_waits_for_one_of_them() -> None:
     warning = Line("Beware.", rank=0.5, about=frozenset({"n"}))
-    assert pack_lines("L1", [Line("m", rank=0), warning], 50).text == "m"
+    assert pack_lines([Line("m", rank=0), warning], 50).text == "m"
     named = Line("n", (Entry("e", 0, names=frozenset({"n"})),))
-    assert pack_lines("L1", [named, warning], 50).text == "n: e\nBeware."
+    assert pack_lines([named, warning], 50).text == "n: e\nBeware."
     # What would come in only behind the warning does not bring it.
     late = Line("n", (Entry("e", 1, names=frozenset({"n"})),), rank=0)
-    assert pack_lines("L1", [late, warning], 50).text == "n: e"
+    assert pack_lines([late, warning], 50).text == "n: e"
