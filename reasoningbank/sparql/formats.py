@@ -128,7 +128,7 @@ def read_tsv(spool: Spool, *, cut: bool, max_rows: int) -> TableResult:
                 raise Broken(message.decode("utf-8", "replace"))
             kept = table.slice(0, max(0, max_rows - n_rows))
             n_rows += n
-            n_chars += chars_of(kept, ascii_only=block.isascii())
+            n_chars += chars_of(kept)
             growing.add(kept)
             if n_rows > max_rows:
                 break
