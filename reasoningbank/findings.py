@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import Any
 
 
@@ -32,16 +31,9 @@ class Finding:
     #: The facts behind the text, JSON-able, e.g. ``{"name": "up:nam"}``.
     fields: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "fields", MappingProxyType(dict(self.fields)))
-
     def __str__(self) -> str:
         head = f"{self.where}: {self.what}" if self.where else self.what
         return f"{head}; {self.hint}" if self.hint else head
-
-    def __reduce__(self) -> tuple[object, ...]:
-        # A mapping proxy does not pickle.
-        return Finding, (self.code, self.what, self.where, self.hint, dict(self.fields))
 
     def to_json(self) -> dict[str, Any]:
         """Return the finding as a JSON object without its empty parts.
@@ -50,8 +42,7 @@ class Finding:
             >>> Finding("empty-gold", "no rows", where="1.ttl").to_json()
             {'code': 'empty-gold', 'what': 'no rows', 'where': '1.ttl'}
         """
-        parts = {**vars(self), "fields": dict(self.fields)}
-        return {name: value for name, value in parts.items() if value}
+        return {name: value for name, value in vars(self).items() if value}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Finding:

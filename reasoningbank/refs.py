@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import threading
+from collections import Counter
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -64,9 +65,8 @@ class RefStore(AbstractContextManager["RefStore"]):
     def __init__(self, memory_bytes: int = MEMORY_BYTES, *, mark: str = "") -> None:
         self._memory_bytes = memory_bytes
         self._mark = mark
-        self._values: dict[str, Any] = {}
-        self._refs: dict[str, Ref] = {}
-        self._counts: dict[str, int] = {}
+        self._kept: dict[str, tuple[Ref, Any]] = {}
+        self._counts: Counter[str] = Counter()
         self._closed = False
         self._lock = threading.Lock()
         self._spilling = threading.Lock()
@@ -75,38 +75,35 @@ class RefStore(AbstractContextManager["RefStore"]):
         self.close()
 
     def __len__(self) -> int:
-        return len(self._values)
+        return len(self._kept)
 
     def put(self, value: Any, *, dtype: str, rows: int, sz: int, source: str) -> Ref:
         """Store `value` under a new key; a dataclass with an Arrow `table` can be spilled."""
         with self._lock:
-            number = self._counts.get(dtype, 0)
-            self._counts[dtype] = number + 1
-            ref = Ref(f"{dtype}_{number}{self._mark}", dtype, rows, sz, source)
-            self._values[ref.key] = value
-            self._refs[ref.key] = ref
+            ref = Ref(f"{dtype}_{self._counts[dtype]}{self._mark}", dtype, rows, sz, source)
+            self._counts[dtype] += 1
+            self._kept[ref.key] = ref, value
         self._spill()
         return ref
 
     def get(self, ref: RefLike, dtype: str | None = None) -> Any:
         """Return the value of a handle."""
-        handle = self.ref(ref)
+        handle, value = self._found(ref)
         if dtype is not None and handle.dtype not in dtype.split("|"):
             wanted = dtype.replace("|", "' or '")
             what = f"{handle.key!r} is a handle of '{handle.dtype}', not of '{wanted}'"
             hint = self._at_hand(dtype)
             raise ToolError(what, hint=hint, code="wrong-handle", key=handle.key)
-        with self._lock:
-            if handle.key in self._values:
-                return self._values[handle.key]
-        what, hint = f"{handle.key!r} was released", "ask for it again"
-        raise ToolError(what, hint=hint, code="released-handle", key=handle.key)
+        return value
 
     def ref(self, ref: RefLike) -> Ref:
         """Return the stored handle for a handle, its key, or its JSON form."""
+        return self._found(ref)[0]
+
+    def _found(self, ref: RefLike) -> tuple[Ref, Any]:
         key = ref.get("key", "") if isinstance(ref, Mapping) else getattr(ref, "key", ref)
-        if isinstance(key, str) and key in self._refs:
-            return self._refs[key]
+        if isinstance(key, str) and (kept := self._kept.get(key)) is not None:
+            return kept
         shown, hint = repr(key if isinstance(key, str) else ref)[:80], self._at_hand()
         raise ToolError(f"unknown handle {shown}", hint=hint, code="unknown-handle", key=shown)
 
@@ -123,21 +120,21 @@ class RefStore(AbstractContextManager["RefStore"]):
     def close(self) -> None:
         """Drop all values; a file on disk is deleted with the last table that is read from it."""
         with self._lock:
-            self._values.clear()
-            self._refs.clear()
+            self._kept.clear()
             self._closed = True
 
     def _at_hand(self, dtype: str | None = None) -> str:
         if self._closed:
             return "all handles were released when their store was closed"
         wanted = dtype.split("|") if dtype else None
-        keys = [k for k, r in list(self._refs.items()) if wanted is None or r.dtype in wanted]
+        refs = [ref for ref, _ in list(self._kept.values())]
+        keys = [ref.key for ref in refs if wanted is None or ref.dtype in wanted]
         return f"handles at hand: {', '.join(keys[-10:])}" if keys else "no handles exist yet"
 
     def _sizes(self, *, on_disk: bool) -> dict[str, int]:
         """Return the bytes of the Arrow tables in memory or on disk, the oldest first."""
         with self._lock:
-            tables = {key: getattr(value, "table", None) for key, value in self._values.items()}
+            tables = {key: getattr(value, "table", None) for key, (_, value) in self._kept.items()}
         return {
             key: table.get_total_buffer_size()
             for key, table in tables.items()
@@ -149,10 +146,11 @@ class RefStore(AbstractContextManager["RefStore"]):
         with self._spilling:
             while sum((sizes := self._sizes(on_disk=False)).values()) > self._memory_bytes:
                 key = next(iter(sizes))
-                value = self._values.get(key)
-                if value is None:  # the store was closed meanwhile
+                kept = self._kept.get(key)
+                if kept is None:  # the store was closed meanwhile
                     break
+                ref, value = kept
                 spilled = dataclasses.replace(value, table=to_disk(value.table))
                 with self._lock:
-                    if key in self._values:
-                        self._values[key] = spilled
+                    if key in self._kept:
+                        self._kept[key] = ref, spilled

@@ -14,7 +14,7 @@ from reasoningbank.schema.empty import (
     is_empty,
     probe_run,
 )
-from reasoningbank.schema.links import Link, SchemaMap, SchemaStep, observed_values
+from reasoningbank.schema.links import Link, SchemaMap, observed_values
 from reasoningbank.schema.lint import as_lines, lint
 from reasoningbank.schema.names import (
     describe_names,
@@ -22,12 +22,11 @@ from reasoningbank.schema.names import (
     local_name,
     namespace_of,
     nearest_names,
-    nearest_prefixes,
     words,
 )
 from reasoningbank.schema.sampling import EndpointProfile
 from reasoningbank.schema.schema import NamedTerm, Schema
-from reasoningbank.schema.statements import Statement, Statements, read_statements
+from reasoningbank.schema.statements import Statement, read_statements
 
 __all__ = [
     "EndpointProfile",
@@ -36,9 +35,7 @@ __all__ = [
     "NamedTerm",
     "Schema",
     "SchemaMap",
-    "SchemaStep",
     "Statement",
-    "Statements",
     "as_lines",
     "describe_names",
     "explain_empty",
@@ -51,7 +48,6 @@ __all__ = [
     "local_name",
     "namespace_of",
     "nearest_names",
-    "nearest_prefixes",
     "observed_values",
     "probe_run",
     "read_statements",

@@ -46,7 +46,7 @@ from reasoningbank.sparql import (
 from reasoningbank.sparql.probing import Prober, Unit, find_failures
 from reasoningbank.sparql.syntax import MOST_CHARS as LONGEST_QUERY
 from reasoningbank.sparql.terms import RDF_TYPE, absolute, full
-from reasoningbank.sparql.tokens import Token, closing, prologue, tokenize
+from reasoningbank.sparql.tokens import prologue, tokenize, tokens_within
 from reasoningbank.sparql.tree import QueryTree, TriplePattern, read_query
 
 #: Seconds one probe may take.
@@ -136,7 +136,9 @@ def explain_error(
         return []
     every = tokenize(query)
     declared, start = prologue(every)
-    tokens = _outside_services(every[start:])
+    # Other names exist at another endpoint.
+    elsewhere = set(tokens_within(every[start:], ("SERVICE",), "{}"))
+    tokens = [token for token in every[start:] if token not in elsewhere]
     names = [
         (before, token, after)
         for before, token, after in zip(tokens, tokens[1:], [*tokens[2:], None], strict=False)
@@ -163,21 +165,6 @@ def explain_error(
         ]
         found += _unknown_in_text(written, {**declared, **namespaces}, schema, namespaces)
     return found
-
-
-def _outside_services(tokens: Sequence[Token]) -> list[Token]:
-    """Return the tokens that are not in the pattern of a SERVICE: other names exist there."""
-    kept: list[Token] = []
-    at = 0
-    while at < len(tokens):
-        kept.append(tokens[at])
-        opening = at + 1
-        if tokens[at].is_word("SERVICE"):
-            found = (n for n in range(at, min(at + 4, len(tokens))) if tokens[n].text == "{")
-            opening = next(found, at)
-            opening = closing(tokens, opening) if opening > at else at + 1
-        at = opening
-    return kept
 
 
 def _for_prefix(

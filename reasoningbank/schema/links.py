@@ -325,9 +325,7 @@ def _typed(client: SPARQLClient, path: DataPath, values: Sequence[str], least: i
 
 
 def _reached(client: SPARQLClient, path: DataPath) -> int:
-    typed = f" ?x{path.of[0]} a <{path.of[1]}>" if path.of else ""
-    chain = _chain(path.start, path.hops) + typed
-    rows = _rows(client, f"SELECT (COUNT(DISTINCT ?v) AS ?n) WHERE {{ {chain} }}")
+    rows = _rows(client, f"SELECT (COUNT(DISTINCT ?v) AS ?n) WHERE {{ {path.pattern('v', {})} }}")
     return int(rows[0][0].value) if rows and isinstance(rows[0][0], Literal) else 0
 
 

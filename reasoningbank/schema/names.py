@@ -22,7 +22,7 @@ from reasoningbank.schema.schema import NamedTerm, Schema
 from reasoningbank.sparql import STANDARD_PREFIXES
 from reasoningbank.sparql.terms import RDF_TYPE, absolute, written
 from reasoningbank.sparql.tokens import prologue, tokenize
-from reasoningbank.sparql.tree import Group, QueryTree, TriplePattern, outline
+from reasoningbank.sparql.tree import QueryTree, TriplePattern, outline
 
 Role = Literal["class", "property", "resource"]
 
@@ -263,21 +263,12 @@ class UsedName(NamedTuple):
 def used_names(query: QueryTree) -> tuple[UsedName, ...]:
     """Return the names in a query's patterns, once per role, in written order."""
     found: dict[tuple[str, Role], UsedName] = {}
-    groups = (*((query.where,) if query.where else ()), *query.others)
-    for pattern in (pattern for group in groups for pattern in _patterns(group)):
+    for pattern in query.triple_patterns(services=False):
         for token, role in _roles(pattern, query.declared):
             iri = absolute(token, query.declared)
             if iri is not None:
                 found.setdefault((iri, role), UsedName(iri, token, role, pattern))
     return tuple(found.values())
-
-
-def _patterns(group: Group) -> Iterator[TriplePattern]:
-    """Yield the patterns of a group, except those of other services."""
-    for clause in group.clauses:
-        yield from clause.patterns
-        for inner in clause.groups if clause.kind != "service" else ():
-            yield from _patterns(inner)
 
 
 def _roles(pattern: TriplePattern, declared: Mapping[str, str]) -> Iterator[tuple[str, Role]]:

@@ -86,9 +86,8 @@ class EndpointConfig:
     timeout_s: float = 30.0  #: Seconds of one request, as a whole
     #: IRIs of properties with readable names, the best first
     label_properties: tuple[str, ...] = DEFAULT_LABELS
-    user_agent: str = (
-        USER_AGENT  #: Sent with every request; public endpoints expect a contact in it
-    )
+    #: Sent with every request; public endpoints expect a contact in it
+    user_agent: str = USER_AGENT
     #: Further request headers (e.g. ``Authorization``); never shown in the repr.
     headers: Mapping[str, str] = field(default_factory=dict, hash=False, repr=False)
     max_connections: int = 4  #: Simultaneous requests of this process to this address
@@ -97,9 +96,8 @@ class EndpointConfig:
     #: loopback
     cache: Path | None = None
     cache_age_s: float = 30 * 86_400.0  #: Seconds after which a cached answer is not used
-    retries: int = (
-        3  #: How often a request is repeated after 429, 502, 503, 504 or a lost connection
-    )
+    #: How often a request is repeated after 429, 502, 503, 504 or a lost connection
+    retries: int = 3
     backoff_s: float = 0.5  #: Wait before the first retry; doubles with each
     deadline_s: float = 120.0  #: Seconds of all tries of one query together
     tsv: bool = True  #: Whether the engine's TSV results are faithful; if not, JSON is requested

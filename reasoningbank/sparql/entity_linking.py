@@ -120,16 +120,14 @@ class EntityLinker:
                 # The question can be used without; the endpoint may answer the next time.
                 logger.warning("entity linking failed for a question: %s", error)
                 whole = False
-        kept: list[tuple[int, EntityMention]] = []
-        taken: list[range] = []
+        kept: dict[int, EntityMention] = {}
+        taken: set[int] = set()
         for words in sorted(found, key=lambda words: (-len(words), words)):
             span = _place(words, question)
-            if len(kept) < MOST_MENTIONS and not any(
-                span.start < other.stop and other.start < span.stop for other in taken
-            ):
-                kept.append((span.start, found[words]))
-                taken.append(span)
-        return tuple(mention for _, mention in sorted(kept, key=lambda pair: pair[0])), whole
+            if len(kept) < MOST_MENTIONS and taken.isdisjoint(span):
+                kept[span.start] = found[words]
+                taken.update(span)
+        return tuple(kept[start] for start in sorted(kept)), whole
 
     def _identifiers(self, question: str) -> list[EntityMention]:
         tokens = (token.rstrip(_FINAL) for token in _TOKEN.findall(question))

@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 from hashlib import blake2b
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
@@ -129,7 +128,7 @@ def read_tsv(spool: Spool, *, cut: bool, max_rows: int) -> TableResult:
                 raise Broken(message.decode("utf-8", "replace"))
             kept = table.slice(0, max(0, max_rows - n_rows))
             n_rows += n
-            n_chars += chars_of(kept, ascii_only=block.isascii())
+            n_chars += chars_of(kept)
             growing.add(kept)
             if n_rows > max_rows:
                 break
@@ -212,71 +211,32 @@ _CELL = (
     rf"^(?:{_IRI}|{_STRING}{_SUFFIX}|_:\S+"
     r"|[+-]?(?:[0-9]+(?:\.[0-9]+)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|true|false|<<.*>>)$"
 )
-_LITERAL_END = re.compile(rf"\"{_SUFFIX}".encode())
-_OPEN, _CLOSE, _QUOTE, _ESCAPE = b'<>"\\'
 
 
 def first_bad_cell(column: pa.Array) -> int | None:
     """Return the index of the first cell that is not a term; null is unbound and fine."""
-    bound = column.drop_null() if column.null_count else column
-    if not len(bound) or _all_iris(bound) or _all_alike(bound):
-        return None
     at: int = pc.index(pc.match_substring_regex(column, _CELL), False).as_py()
     return None if at < 0 else at
 
 
-def _all_iris(column: pa.Array) -> bool:
-    text, starts, ends = _bytes(column)
-    if (starts == ends).any() or text[0] != _OPEN:
-        return False
-    opening, closing = np.count_nonzero(text == _OPEN), np.count_nonzero(text == _CLOSE)
-    if opening != len(column) or closing != len(column):
-        return False
-    return bool((text[starts] == _OPEN).all() and (text[ends - 1] == _CLOSE).all())
-
-
-def _all_alike(column: pa.Array) -> bool:
-    text, starts, _ = _bytes(column)
-    if not len(text) or text[0] != _QUOTE or (text == _ESCAPE).any():
-        return False
-    quotes = np.flatnonzero(text == _QUOTE)
-    # Two per cell, the first at its start.
-    if len(quotes) != 2 * len(column) or (quotes[::2] != starts).any():
-        return False
-    end = column[0].as_py().encode()[quotes[1] :]
-    return bool(_LITERAL_END.fullmatch(end) and pc.all(pc.ends_with(column, end)).as_py())
-
-
-def _bytes(column: pa.Array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the bytes of all cells, and the start and end of each cell."""
-    _, offsets, data = column.buffers()
-    at = np.frombuffer(offsets, np.int32)[column.offset : column.offset + len(column) + 1]
-    return np.frombuffer(data, np.uint8)[at[0] : at[-1]], at[:-1] - at[0], at[1:] - at[0]
+#: A bare word, or the value in JSON or XML, also where that is not quite well-formed.
+_BOOLEAN = re.compile(
+    rb'^\W*(true|false)\W*$|(?:boolean>|"boolean"\s*:)\s*"?(true|false|1|0)\b', re.IGNORECASE
+)
 
 
 def read_boolean(body: bytes) -> bool:
     """Read the answer of an ASK: JSON, XML, the bare word, or Virtuoso's table with one cell."""
-    text = body.decode("utf-8", "replace").strip().lstrip("\ufeff")
-    if text.lower() in ("true", "false"):
-        return text.lower() == "true"
+    if said := _BOOLEAN.search(body):
+        return (said[1] or said[2]).lower() in (b"true", b"1")
     try:
-        found = json.loads(text)
-        if "results" in found and "boolean" not in found:
-            if found["head"]["vars"] != [_ASKED]:
-                raise Unfaithful("a table came in answer to an ASK")
-            # Virtuoso's has one row with 1 for true, and no row for false.
-            rows = found["results"]["bindings"]
-            return bool(rows) and str(rows[0][_ASKED]["value"]) not in ("0", "false")
-        value = found["boolean"]
-    except (ValueError, KeyError, TypeError):
-        tag = r"literal[^>]*" if f'"{_ASKED}"' in text else "boolean"
-        said = re.search(rf"<{tag}>\s*(true|false|1|0)\s*</", text)
-        if said is None:
-            if f'"{_ASKED}"' in text and "</results>" in text:
-                return False
-            raise Broken(_tail(body) or "no boolean in the answer") from None
-        return said[1] in ("true", "1")
-    return value is True or str(value).lower() in ("true", "1")
+        table = read_table(body, "", cut=False, max_rows=1)
+    except Unfaithful:
+        raise Broken(_tail(body) or "no boolean in the answer") from None
+    if table.variables != (_ASKED,):
+        raise Unfaithful("a table came in answer to an ASK")
+    # Virtuoso's has one row with 1 for true, and no row for false.
+    return any(getattr(cell, "value", "0") not in ("0", "false") for (cell,) in table.rows())
 
 
 def read_graph(spool: Spool, media_type: str, *, cut: bool, max_rows: int) -> GraphResult:

@@ -4,9 +4,9 @@ The algebra is rdflib's. Every edit is made at a token, never by searching the t
 traced back, so that an engine's error is reported in the author's own lines.
 
 rdflib's parser keeps state in its grammar and breaks under two threads, so it is used under a lock.
-pyoxigraph offers no parser of its own, and evaluates at once what aggregates or asks, for hours if
-VALUES multiply. So a query is parsed with groups that match nothing, and an update, which is parsed
-as a whole before its first operation runs, behind one that fails.
+pyoxigraph offers no parser of its own, and evaluates at once what aggregates or asks. So a query is
+given with arguments that are refused once it is parsed, and an update, which is parsed as a whole
+before its first operation runs, behind one that fails.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from reasoningbank.errors import QueryError
 from reasoningbank.sparql.endpoint import same_address
 from reasoningbank.sparql.syntax import refuse_unreadable, syntax_error
 from reasoningbank.sparql.terms import STANDARD_PREFIXES, expanded
-from reasoningbank.sparql.tokens import Edit, apply_edits, closing, origin, position
+from reasoningbank.sparql.tokens import Edit, apply_edits, origin, position
 from reasoningbank.sparql.tree import Form, QueryTree, outline
 
 #: rdflib takes about a second for as many; longer queries are parsed by Oxigraph alone.
@@ -268,10 +268,16 @@ def complaint_of(
     tree: QueryTree, edits: Iterable[Edit] = (), *, base: str | None = None
 ) -> Complaint | None:
     """Let Oxigraph parse a query with further edits, without evaluating any of it."""
-    made = (*edits, *_hollow(tree))
+    made = tuple(edits)
     text = apply_edits(tree.text, made)
     try:
-        pyoxigraph.Store().query(text, base_iri=base)
+        # No query may have both of these; it is parsed before they are looked at.
+        pyoxigraph.Store().query(
+            text,
+            base_iri=base,
+            use_default_graph_as_union=True,
+            default_graph=pyoxigraph.DefaultGraph(),
+        )
     except SyntaxError as error:
         message = " ".join(str(error).split())
         offset = offset_in(text, message)
@@ -280,8 +286,8 @@ def complaint_of(
         offset = min(len(tree.text), origin(made, offset))
         line, column = position(tree.text, offset)
         return Complaint(_POSITION.sub(f"at {line}:{column}", message, count=1), offset)
-    except (RuntimeError, ValueError, OSError):
-        pass  # it parses, and failed on the empty store
+    except ValueError:
+        pass  # it parses
     return None
 
 
@@ -303,26 +309,3 @@ def parsed_alone(update: str, base: str | None = None) -> str | None:
     except (RuntimeError, ValueError, OSError):
         pass  # as intended
     return None
-
-
-def _hollow(tree: QueryTree) -> Iterator[Edit]:
-    """Yield edits after which the WHERE group and each EXISTS match nothing."""
-    body = tree.body
-    at = 1
-    where = True
-    if tree.form == "CONSTRUCT":
-        # Without a template, the group is one, and takes triples only.
-        where = body[1:2] != () and body[1].text == "{"
-        at = closing(body, 1) if where else 1
-    depth = 0
-    for place in range(at, len(body)):
-        token = body[place]
-        depth += (token.text == "(") - (token.text == ")")
-        exists = body[place - 1].is_word("EXISTS")
-        if token.text != "{" or not (exists or (where and depth == 0)):
-            continue
-        where = where and exists
-        end = closing(body, place)
-        if body[end - 1].text == "}":
-            yield Edit(token.end, token.end, " FILTER(false) {")
-            yield Edit(body[end - 1].start, body[end - 1].start, "} ")

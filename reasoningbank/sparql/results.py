@@ -97,10 +97,9 @@ def columns(variables: Sequence[str], rows: Sequence[Sequence[str | None]]) -> p
     return pa.table(arrays, names=list(variables))
 
 
-def chars_of(table: pa.Table, *, ascii_only: bool = False) -> int:
-    """Return the characters of all cells; `ascii_only` counts bytes, which is faster."""
-    length = pc.binary_length if ascii_only else pc.utf8_length
-    return sum(pc.sum(length(column)).as_py() or 0 for column in table.columns)
+def chars_of(table: pa.Table) -> int:
+    """Return the characters of all cells."""
+    return sum(pc.sum(pc.utf8_length(column)).as_py() or 0 for column in table.columns)
 
 
 def decode(table: Any, n_rows: int) -> list[tuple[Term | None, ...]]:

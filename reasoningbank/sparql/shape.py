@@ -79,12 +79,9 @@ class _Canonical:
     def __init__(self, root: Node) -> None:
         self._nodes: list[Node] = []
         self._parts: list[tuple[int, ...]] = []
-        #: Digest of a node without names below it; None if there are names.
-        self._fixed: list[bytes | None] = []
-        self._names: dict[Name, None] = {}
         self._seen = 0
         self._root = self._add(root)
-        self._open = [at for at, fixed in enumerate(self._fixed) if fixed is None]
+        self._names = dict.fromkeys(node for node in self._nodes if isinstance(node, Name))
 
     def words(self) -> Iterator[str]:
         digests = self._digests(self._colors())
@@ -102,46 +99,41 @@ class _Canonical:
         return written(self._root)
 
     def _add(self, node: Node) -> int:
-        parts = () if isinstance(node, (str, Name)) else tuple(self._add(p) for p in node.parts)
-        if isinstance(node, Name):
-            self._names[node] = None
-        fixed = [self._fixed[part] for part in parts]
+        parts = () if isinstance(node, (str, Name)) else tuple(map(self._add, node.parts))
         self._nodes.append(node)
         self._parts.append(parts)
-        named = isinstance(node, Name) or None in fixed
-        self._fixed.append(None if named else _node_digest(node, [one for one in fixed if one]))
         return len(self._nodes) - 1
 
     def _digests(self, colors: Mapping[Name, bytes]) -> list[bytes]:
-        digests = [fixed or b"" for fixed in self._fixed]
-        for at in self._open:
-            node = self._nodes[at]
-            if isinstance(node, Name):
-                digests[at] = colors[node]
+        digests: list[bytes] = []
+        for node, parts in zip(self._nodes, self._parts, strict=True):
+            inner = [digests[part] for part in parts]
+            if isinstance(node, str):
+                digests.append(_digest(b"word", node.encode("utf-8", "replace")))
+            elif isinstance(node, Name):
+                digests.append(colors[node])
+            elif isinstance(node, Bag):
+                digests.append(_digest(b"bag", *sorted(inner)))
             else:
-                digests[at] = _node_digest(node, [digests[part] for part in self._parts[at]])
+                digests.append(_digest(b"row", *inner))
         return digests
 
     def _refined(self, colors: dict[Name, bytes]) -> tuple[bytes, dict[Name, bytes]]:
         """Return the tree's digest and the colors, once refinement separates no more names."""
         while True:
-            self._seen += len(self._open)
+            self._seen += len(self._nodes)
             digests = self._digests(colors)
             contexts = {self._root: b""}
             uses: dict[Name, list[bytes]] = defaultdict(list)
-            for at in reversed(self._open):
+            for at in reversed(range(len(self._nodes))):
                 node, context = self._nodes[at], contexts[at]
                 if isinstance(node, Name):
                     uses[node].append(context)
-                    continue
                 for number, part in enumerate(self._parts[at]):
-                    if self._fixed[part] is None:
-                        beside = (
-                            (b"in", digests[part])
-                            if isinstance(node, Bag)
-                            else (str(number).encode(), digests[at])
-                        )
-                        contexts[part] = _digest(context, *beside)
+                    place = (
+                        (digests[part],) if isinstance(node, Bag) else (b"%d" % number, digests[at])
+                    )
+                    contexts[part] = _digest(context, *place)
             finer = {name: _digest(colors[name], *sorted(uses[name])) for name in colors}
             distinct = len(set(finer.values()))
             if distinct in (len(set(colors.values())), len(finer)) or self._seen > _MOST_SEEN:
@@ -158,7 +150,7 @@ class _Canonical:
                 break
             names = [name for name in self._names if colors[name] == alike[1]]
             # One try visits the tree at least twice.
-            cost = 2 * len(names) * len(self._open)
+            cost = 2 * len(names) * len(self._nodes)
             tried = names if self._seen + cost <= _MOST_TRIED else names[:1]
             ways = (self._refined(colors | {one: _digest(b"one", alike[1])}) for one in tried)
             colors = min(ways, key=lambda way: way[0])[1]
@@ -167,12 +159,6 @@ class _Canonical:
             name: colors[name] + (str(at).encode() if sizes[colors[name]] > 1 else b"")
             for at, name in enumerate(self._names)
         }
-
-
-def _node_digest(node: Node, parts: list[bytes]) -> bytes:
-    if isinstance(node, str):
-        return _digest(b"word", node.encode("utf-8", "replace"))
-    return _digest(b"bag", *sorted(parts)) if isinstance(node, Bag) else _digest(b"row", *parts)
 
 
 def _digest(*parts: bytes) -> bytes:
@@ -237,9 +223,9 @@ def query_hashes(query: str, prefixes: Prefixes = ()) -> frozenset[str]:
     columns = Bag((*_nodes(list(root.get("PV") or ())), *_nodes(list(root.get("var") or ()))))
     whole = (*_nodes(body), *_nodes(order), *_nodes(root.get("template")), columns)
     hashes = {_hash("query", root.name, *canonical_words(Row(whole)))}
-    where = _without_grouping(body)
-    if _count(where) >= LEAST_PATTERNS:
-        hashes.add(_hash("where", *canonical_words(Row(tuple(_nodes(where))))))
+    where = tuple(_nodes(_without_grouping(body)))
+    if sum(len(node.parts) for node in where if isinstance(node, Bag)) >= LEAST_PATTERNS:
+        hashes.add(_hash("where", *canonical_words(Row(where))))
     return frozenset(hashes)
 
 
@@ -279,14 +265,6 @@ def _without_grouping(body: Any) -> Any:
 
 def _hash(*words: str) -> str:
     return hashlib.sha256("\x1f".join(words).encode()).hexdigest()[:16]
-
-
-def _count(part: Any) -> int:
-    """Return the number of triple patterns, each step of a path counted."""
-    if isinstance(part, CompValue):
-        own = len(_steps(part)) if "triples" in part else 0
-        return own + sum(_count(value) for key, value in part.items() if key != "triples")
-    return sum(map(_count, part)) if isinstance(part, (list, tuple)) else 0
 
 
 def _nodes(part: Any, *, shape: bool = False, split: bool = True) -> Iterator[Node]:

@@ -73,12 +73,12 @@ class Group:
     end: int
     clauses: tuple[Clause, ...] = ()
 
-    def walk(self) -> Iterator[Clause]:
+    def walk(self, *, services: bool = True) -> Iterator[Clause]:
         """Yield its clauses and those of the groups within, in written order."""
         for clause in self.clauses:
             yield clause
-            for group in clause.groups:
-                yield from group.walk()
+            for group in clause.groups if services or clause.kind != "service" else ():
+                yield from group.walk(services=services)
 
 
 @dataclass(frozen=True)
@@ -144,14 +144,17 @@ class QueryTree:
         """Groups outside WHERE: EXISTS in the projection, HAVING or ORDER BY."""
         return self._patterns.others
 
-    def statements(self) -> list[Clause]:
+    def statements(self, *, services: bool = True) -> list[Clause]:
         """Return the clauses that hold triple patterns, in written order."""
-        groups = self._patterns.groups
-        return [c for group in groups for c in group.walk() if c.kind == "triples"]
+        every = (c for group in self._patterns.groups for c in group.walk(services=services))
+        return [clause for clause in every if clause.kind == "triples"]
 
-    def triple_patterns(self) -> list[TriplePattern]:
-        """Return all triple patterns, in written order; the template of CONSTRUCT is left out."""
-        return [pattern for clause in self.statements() for pattern in clause.patterns]
+    def triple_patterns(self, *, services: bool = True) -> list[TriplePattern]:
+        """Return all triple patterns, in written order; the template of CONSTRUCT is left out.
+
+        Without `services`, those that another endpoint answers are left out too.
+        """
+        return [p for clause in self.statements(services=services) for p in clause.patterns]
 
 
 @lru_cache(maxsize=256)

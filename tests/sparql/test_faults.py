@@ -238,14 +238,28 @@ def test_waiting_behind_others_is_not_the_querys_fault(faulty: FaultyServer) -> 
         first.join()
 
 
+#: An ASK as Virtuoso answers it.
+TABLE = (
+    b'{"head": {"vars": ["__ASK_RETVAL"]}, "results": {"bindings": '
+    b'[{"__ASK_RETVAL": {"type": "literal", "value": "1"}}]}}'
+)
+
+
 @pytest.mark.parametrize(
-    "body", [b'{"boolean": true}', b"true", b"<sparql><boolean>true</boolean></sparql>"]
+    "body", [b'{"boolean": true}', b"true", b"<sparql><boolean>true</boolean></sparql>", TABLE]
 )
 def test_booleans_come_in_many_forms(faulty: FaultyServer, body: bytes) -> None:
     faulty.script(Answer(200, body, {"Content-Type": "application/octet-stream"}))
     found = ask(faulty, "ASK {}")
     assert isinstance(found, BooleanResult)
     assert found.value is True
+
+
+def test_a_table_that_answers_an_ask_is_refused(faulty: FaultyServer) -> None:
+    faulty.script(Answer(200, TABLE.replace(b"__ASK_RETVAL", b"x"), JSON))
+    with pytest.raises(EndpointError) as caught:
+        ask(faulty, "ASK {}")
+    assert caught.value.code == "unreadable"
 
 
 def test_redirects_elsewhere_are_not_followed(faulty: FaultyServer) -> None:
