@@ -101,8 +101,8 @@ def respond(documents: Documents, request: Request) -> Response:
     if request.method == "POST" and "slug" in request.headers and url.endswith("/"):
         return _made_member(documents, url, request)
     triples = read_triples(request.body, request.media_type, url)
-    write = documents.put if request.method == "PUT" else documents.append
-    created = write(url, triples, request.conditions.check)
+    add = request.method == "POST"
+    created = documents.put(url, triples, request.conditions.check, add=add)
     return _done(documents, url, 201 if created else 200)
 
 
@@ -179,7 +179,11 @@ TABLE_FORMATS: Mapping[str, ox.QueryResultsFormat] = {
     "text/tab-separated-values": ox.QueryResultsFormat.TSV,
     "text/csv": ox.QueryResultsFormat.CSV,
 }
-_SD = "http://www.w3.org/ns/sparql-service-description#"
+_DESCRIPTION = b"""
+PREFIX sd: <http://www.w3.org/ns/sparql-service-description#>
+[] a sd:Service ; sd:endpoint <sparql> ;
+  sd:supportedLanguage sd:SPARQL11Query ; sd:feature sd:UnionDefaultGraph .
+"""
 
 
 def query_result(
@@ -212,16 +216,7 @@ def describe_service(documents: Documents, request: Request) -> Response | None:
     if request.method not in ("GET", "HEAD") or request.query:
         return None
     media_type = request.wanted("the description is", GRAPH_FORMATS)
-    service = ox.BlankNode()
-    facts = {
-        "http://www.w3.org/1999/02/22-rdf-syntax-ns#type": f"{_SD}Service",
-        f"{_SD}endpoint": f"{documents.base}sparql",
-        f"{_SD}supportedLanguage": f"{_SD}SPARQL11Query",
-        f"{_SD}feature": f"{_SD}UnionDefaultGraph",
-    }
-    triples = [
-        ox.Triple(service, ox.NamedNode(name), ox.NamedNode(to)) for name, to in facts.items()
-    ]
+    triples = read_triples(_DESCRIPTION, "text/turtle", documents.base)
     headers = {"Content-Type": f"{media_type}; charset=utf-8", "Vary": "Accept"}
     return Response(200, headers, written(triples, media_type))
 
