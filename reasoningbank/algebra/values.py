@@ -38,10 +38,6 @@ class Table:
     vars: tuple[str, ...]
     rows: Iterable[Row]
 
-    def kept(self) -> Table:
-        """Return the same table with its rows in memory."""
-        return self if isinstance(self.rows, list) else Table(self.vars, list(self.rows))
-
 
 @dataclass(frozen=True)
 class Stream:
@@ -66,15 +62,10 @@ class RowList(list[Any]):
 Value: TypeAlias = Union[Term, Row, Table, Graph, Sequence["Value"], Stream, None]  # noqa: UP007
 
 
-def is_term(value: object) -> bool:
-    """Return whether a value is a term."""
-    return isinstance(value, URIRef | Literal | BNode)
-
-
 def kept(value: Value) -> Value:
     """Return a value that can be read more than once: streams are read into memory."""
     if isinstance(value, Table):
-        return value.kept()
+        return value if isinstance(value.rows, list) else Table(value.vars, list(value.rows))
     if isinstance(value, Stream):
         items = [kept(item) for item in value.items]
         return items if value.columns is None else RowList(items, value.columns)
@@ -177,7 +168,7 @@ def to_json(value: Value) -> Any:
     """
     if value is None:
         return None
-    if isinstance(value, URIRef | Literal | BNode):
+    if isinstance(value, Term):
         return str(value)
     if isinstance(value, Graph):
         return graph_to_jsonld(value)
@@ -264,7 +255,7 @@ def as_url(value: Any) -> str:
 
 
 def as_binding(value: Any) -> Term | Row:
-    if isinstance(value, Mapping | URIRef | Literal | BNode):
+    if isinstance(value, Mapping | Term):
         return value
     raise _mismatch("an RDF term or a row", value)
 
@@ -292,13 +283,11 @@ def as_stream(value: Any) -> Stream:
     raise _mismatch("a table or a list", value, hint)
 
 
-def as_sequence(value: Any) -> Table | Row | list[Value]:
-    if isinstance(value, Table | Mapping):
+def as_sequence(value: Any) -> Stream | Row:
+    if isinstance(value, Mapping):
         return value
     items = as_stream(value)
-    if isinstance(value, Stream | RowList) and items.columns is not None:
-        return Table(items.columns, items.items)  # type: ignore[arg-type]
-    return list(items.items)
+    return items if items.columns is not None else as_stream(list(items.items))
 
 
 def as_table(value: Any) -> Table:
