@@ -302,7 +302,6 @@ def kind_of(field: FieldInfo) -> Kind:
 
 #: Shorter JSON is written on one line.
 _LINE = 96
-_BEGIN, _END = "<!-- operations -->", "<!-- end of operations -->"
 _RULES = Path(__file__).with_name("rules.txt").read_text("utf-8")
 
 
@@ -337,13 +336,6 @@ def reference(names: Iterable[str] | None = None, *, level: int = 3) -> str:
         parts.append(f"{'#' * level} {group}\n")
         parts += [_section(kind, level + 1) for kind in kinds]
     return "\n".join(parts)
-
-
-def with_reference(page: str) -> str:
-    """Return a page with the reference inserted between its two markers."""
-    before, _, rest = page.partition(_BEGIN)
-    after = rest.partition(_END)[2]
-    return f"{before}{_BEGIN}\n\n{reference()}\n{_END}{after}"
 
 
 def agent_prompt(names: Iterable[str] | None = None) -> str:
