@@ -258,7 +258,7 @@ _log = logging.getLogger(__name__)
 class LDPServer:
     """Serves documents on loopback: GET, HEAD, PUT, POST, PATCH, DELETE, and SPARQL at BASE/sparql.
 
-    It has no authentication, so it listens on loopback only.
+    It has no authentication, so it listens on loopback only. It serves as long as its context.
 
     Args:
         base: Base of the documents' addresses; default where it listens. With a public base
@@ -287,8 +287,8 @@ class LDPServer:
                 where="LDPServer",
                 hint="choose another port, or none to get a free one",
             ) from error
-        self._thread: threading.Thread | None = None
-        self._stopped = False
+        serve = self._http.serve_forever
+        self._thread = threading.Thread(target=serve, args=(0.05,), daemon=True)
         try:
             own = f"http://127.0.0.1:{self._http.server_port}"
             self.documents = Documents(base or own, folder=folder, store=store, initial=initial)
@@ -309,28 +309,12 @@ class LDPServer:
         return f"http://127.0.0.1:{self._http.server_port}{path}"
 
     def __enter__(self) -> LDPServer:
-        return self.start()
-
-    def __exit__(self, *_: object) -> None:
-        self.stop()
-
-    def start(self) -> LDPServer:
-        """Start serving in background threads."""
-        if self._thread is None:
-            serve = self._http.serve_forever
-            self._thread = threading.Thread(target=serve, args=(0.05,), daemon=True)
-            self._thread.start()
+        self._thread.start()
         return self
 
-    def stop(self) -> None:
-        """Stop serving and close the documents; the server cannot be started again."""
-        if self._stopped:
-            return
-        self._stopped = True
-        if self._thread is not None:
-            self._http.shutdown()
-            self._thread.join()
-            self._thread = None
+    def __exit__(self, *_: object) -> None:
+        self._http.shutdown()
+        self._thread.join()
         self._http.server_close()
         self._http.hang_up()
         self.documents.close()
