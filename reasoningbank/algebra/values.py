@@ -142,14 +142,14 @@ def names_in(rows: Iterable[Row], first: Iterable[str] = ()) -> tuple[str, ...]:
     return tuple(dict.fromkeys([*first, *(name for row in rows for name in row)]))
 
 
-def from_json(data: Any, path: str = "$", base: str | None = None) -> Value:
+def from_json(data: Any, path: str = "$") -> Value:
     """Read a value without operations: a term, table, row, graph or list."""
     if data is None:
         return None
     if isinstance(data, str | bool | int | float):
         return scalar(data)
     if isinstance(data, list):
-        return [from_json(item, json_path(path, at), base) for at, item in enumerate(data)]
+        return [from_json(item, json_path(path, at)) for at, item in enumerate(data)]
     if not isinstance(data, Mapping):
         raise ProgramError(f"{type(data).__name__} is not JSON", where=path, code="bad-json")
     if is_term_json(data):
@@ -158,7 +158,7 @@ def from_json(data: Any, path: str = "$", base: str | None = None) -> Value:
         return table_from_json(data, path)
     if is_row_json(data):
         return _row_from_json(data, path)
-    return graph_from_jsonld(data, base=base, path=path)
+    return graph_from_jsonld(data, path=path)
 
 
 def to_json(value: Value) -> Any:
