@@ -4,12 +4,9 @@
 runtime, which makes every request. Each operation is one small class (`Operation`).
 """
 
-from rdflib import Graph
-
 import reasoningbank.algebra.builtin  # noqa: F401 - registers the operations
-from reasoningbank.algebra.evaluation import Evaluation, Limits, QueryRequest, Sent
+from reasoningbank.algebra.evaluation import Evaluation, Limits, QueryRequest
 from reasoningbank.algebra.operation import (
-    Example,
     Operation,
     agent_prompt,
     operation,
@@ -20,13 +17,10 @@ from reasoningbank.algebra.operation import (
     signature,
 )
 from reasoningbank.algebra.program import Program, mistakes, read_program, run_program
-from reasoningbank.algebra.queries import as_query, is_empty
-from reasoningbank.algebra.runtime import Planned, Runtime, RuntimeOf
-from reasoningbank.algebra.source import parse_program, with_prefixes
+from reasoningbank.algebra.runtime import Runtime
+from reasoningbank.algebra.source import parse_program
 from reasoningbank.algebra.terms import (
-    PREFIXES,
     ProgramError,
-    Term,
     graph_from_jsonld,
     graph_from_quads,
     graph_to_jsonld,
@@ -38,41 +32,29 @@ from reasoningbank.algebra.values import (
     Value,
     from_json,
     json_chunks,
-    kept,
     to_json,
 )
-from reasoningbank.algebra.web import Credential, credentials_from
+from reasoningbank.algebra.web import credentials_from
 
 __all__ = [
-    "PREFIXES",
-    "Credential",
     "Evaluation",
-    "Example",
-    "Graph",
     "Limits",
     "Operation",
-    "Planned",
     "Program",
     "ProgramError",
     "QueryRequest",
     "Row",
     "Runtime",
-    "RuntimeOf",
-    "Sent",
     "Stream",
     "Table",
-    "Term",
     "Value",
     "agent_prompt",
-    "as_query",
     "credentials_from",
     "from_json",
     "graph_from_jsonld",
     "graph_from_quads",
     "graph_to_jsonld",
-    "is_empty",
     "json_chunks",
-    "kept",
     "mistakes",
     "operation",
     "operations",
@@ -84,5 +66,4 @@ __all__ = [
     "run_program",
     "signature",
     "to_json",
-    "with_prefixes",
 ]

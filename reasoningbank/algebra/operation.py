@@ -302,7 +302,6 @@ def kind_of(field: FieldInfo) -> Kind:
 
 #: Shorter JSON is written on one line.
 _LINE = 96
-_BEGIN, _END = "<!-- operations -->", "<!-- end of operations -->"
 _RULES = Path(__file__).with_name("rules.txt").read_text("utf-8")
 
 
@@ -328,22 +327,15 @@ def _text(kind: type[Operation]) -> str:
     return inspect.cleandoc(kind.__doc__ or "")
 
 
-def reference(names: Iterable[str] | None = None, *, level: int = 3) -> str:
+def reference(names: Iterable[str] | None = None) -> str:
     """Return the reference of operations (all by default) in Markdown, made from their classes."""
     if names is not None:
-        return "\n".join(_section(kind, level) for kind in _kinds(names))
+        return "\n".join(_section(kind, 3) for kind in _kinds(names))
     parts: list[str] = []
     for group, kinds in groupby(_kinds(None), lambda kind: kind.group):
-        parts.append(f"{'#' * level} {group}\n")
-        parts += [_section(kind, level + 1) for kind in kinds]
+        parts.append(f"### {group}\n")
+        parts += [_section(kind, 4) for kind in kinds]
     return "\n".join(parts)
-
-
-def with_reference(page: str) -> str:
-    """Return a page with the reference inserted between its two markers."""
-    before, _, rest = page.partition(_BEGIN)
-    after = rest.partition(_END)[2]
-    return f"{before}{_BEGIN}\n\n{reference()}\n{_END}{after}"
 
 
 def agent_prompt(names: Iterable[str] | None = None) -> str:
@@ -395,8 +387,8 @@ def _any_of(*forms: dict[str, Any]) -> dict[str, Any]:
     return {"anyOf": list(forms)}
 
 
-def _list_of(items: dict[str, Any], **more: Any) -> dict[str, Any]:
-    return {"type": "array", "items": items, **more}
+def _list_of(items: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "array", "items": items}
 
 
 def _object(members: dict[str, Any], required: list[str]) -> dict[str, Any]:

@@ -37,7 +37,6 @@ from reasoningbank.algebra.terms import (
     PREFIXES,
     ProgramError,
     Term,
-    check_jsonld,
     graph_from_jsonld,
     is_term_json,
     is_term_template,
@@ -56,7 +55,6 @@ from reasoningbank.algebra.values import (
     from_json,
     is_results_json,
     is_row_json,
-    is_term,
     kept,
     names_in,
     table_from_json,
@@ -175,9 +173,9 @@ class OperationCall:
                 if value is None and not self.kind.model_fields[name].is_required():
                     continue  # an unbound variable omits an optional argument
                 values[name] = value
-                if is_term(value) and name == "endpoint":
+                if isinstance(value, Term) and name == "endpoint":
                     around = around.wanting(endpoint=str(value))
-                elif is_term(value) and name == self.kind.base_argument:
+                elif isinstance(value, Term) and name == self.kind.base_argument:
                     around = replace(around, base=str(value))
             value = self.kind.of(values, self.path).run(inner)
         if isinstance(value, Stream):
@@ -235,8 +233,8 @@ def _evaluated(part: Any, run: Evaluation, path: str) -> Value:
     row: dict[str, Term] = {}
     for name, member in part.items():
         term = _evaluated(member, run, json_path(path, name))
-        if is_term(term):
-            row[name] = term  # type: ignore[assignment]
+        if isinstance(term, Term):
+            row[name] = term
         elif term is not None:
             what = f"a row holds terms, not {describe_value(term)}"
             raise ProgramError(what, where=json_path(path, name), code="wrong-type")
@@ -460,8 +458,7 @@ class _Validation:
         template = self._template(data, path, visible)
         trial = fill_template(template, path, _sample)
         base = _PLACEHOLDER if visible.based else None
-        check_jsonld(trial, path, base, PREFIXES)
-        graph_from_jsonld(trial, base=base, path=path)
+        graph_from_jsonld(trial, base=base, path=path, prefixes=PREFIXES)
         return DocumentTemplate(path, template)
 
     def _template(self, data: Any, path: str, visible: Visible) -> Any:

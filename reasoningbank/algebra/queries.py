@@ -16,10 +16,10 @@ from rdflib import BNode, Graph, Literal, URIRef
 from rdflib.namespace import XSD
 
 from reasoningbank.algebra.terms import PREFIXES, ProgramError, Term, one_of, scalar, to_sparql
-from reasoningbank.algebra.values import Row, Table, Value, is_term, kept
+from reasoningbank.algebra.values import Row, Table, Value, kept
 from reasoningbank.errors import QueryError
 from reasoningbank.sparql import prepare
-from reasoningbank.sparql.query import FAILS, complaint_of, parsed_alone
+from reasoningbank.sparql.query import FAILS, complaint_of, offset_in, parsed_alone
 from reasoningbank.sparql.syntax import MOST_CHARS, refuse_escaped_ascii, syntax_error
 from reasoningbank.sparql.tokens import (
     Edit,
@@ -39,8 +39,7 @@ from reasoningbank.sparql.tree import QueryTree, outline
 QUERIES = tomllib.loads(Path(__file__).with_name("queries.toml").read_text("utf-8"))
 #: Base of relative IRIs.
 _BASE = "http://document.invalid/"
-#: The place and the rule in an error of Oxigraph's parser.
-_POSITION = re.compile(r"at (\d+):(\d+): ")
+#: The rule in an error of Oxigraph's parser.
 _RULE = re.compile(r"(?:Variables|Blank nodes)[a-z ]* are not allowed in [A-Z ]+[A-Z]")
 #: Keywords that end a list of selected, grouped or sorted variables.
 _ENDING = ("WHERE", "FROM", "LIMIT", "OFFSET", "HAVING", "GRAPH", "SERVICE", "AS")
@@ -134,11 +133,10 @@ def _declarations(tokens: Sequence[Token], body: int) -> tuple[dict[str, str], l
 
 
 def _update_error(text: str, made: str, edits: Sequence[Edit], message: str) -> QueryError:
-    found = _POSITION.search(message)
+    found = offset_in(made, message)
     if found is None:
         return QueryError(f"the update cannot be parsed: {message}", code="syntax")
-    lines = made.split("\n")[: int(found[1]) - 1]
-    offset = origin(edits, sum(len(line) + 1 for line in lines) + int(found[2]) - 1)
+    offset = origin(edits, found)
     rule = _RULE.search(message)
     if rule is None:
         unclosed = any(token.kind == "other" for token in tokenize(text))
@@ -469,8 +467,8 @@ def _rows(value: Value) -> Iterator[Row]:
         yield from value.rows
     elif isinstance(value, Mapping):
         yield value
-    elif is_term(value):
-        yield {COLUMN: value}  # type: ignore[dict-item]
+    elif isinstance(value, Term):
+        yield {COLUMN: value}
     elif isinstance(value, list):
         leaves = list(_leaves(value))
         lists = [leaf for leaf in leaves if isinstance(leaf, list)]
@@ -481,7 +479,7 @@ def _rows(value: Value) -> Iterator[Row]:
             columns = dict.fromkeys(places, COLUMN)
         for leaf in leaves:
             if isinstance(leaf, list):
-                yield {columns[at]: one for at, one in enumerate(leaf) if is_term(one)}
+                yield {columns[at]: one for at, one in enumerate(leaf) if isinstance(one, Term)}
             else:
                 yield from _rows(leaf)
 
@@ -489,7 +487,9 @@ def _rows(value: Value) -> Iterator[Row]:
 def _leaves(entries: Iterable[Value]) -> Iterator[Value]:
     """Flatten nested lists, except lists of values, which are one row each."""
     for entry in entries:
-        if isinstance(entry, list) and not all(one is None or is_term(one) for one in entry):
+        if isinstance(entry, list) and not all(
+            one is None or isinstance(one, Term) for one in entry
+        ):
             yield from _leaves(entry)
         else:
             yield entry

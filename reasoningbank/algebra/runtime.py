@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeVar
 
 from rdflib import BNode, Graph
 
@@ -119,8 +119,7 @@ class Runtime(contextlib.AbstractContextManager["Runtime"]):
     @property
     def planned(self) -> tuple[Planned, ...]:
         """The writes that a dry run would have done, in order."""
-        with self._lock:
-            return tuple(self._planned)
+        return tuple(self._planned)
 
     @property
     def writes(self) -> tuple[Write, ...]:
@@ -157,8 +156,7 @@ class Runtime(contextlib.AbstractContextManager["Runtime"]):
         if self.dry_run:
             text = body_of(method, body, url).decode()
             allowed = web.within(self._allow_write, address) is not None
-            with self._lock:
-                self._planned.append(Planned(method, url, text, allowed))
+            self._planned.append(Planned(method, url, text, allowed))
             return Sent(0, url)
         self._check_write(address)
         return self._writer.send(method, url, address, body, only_new)
@@ -265,10 +263,6 @@ class Runtime(contextlib.AbstractContextManager["Runtime"]):
             hint = f"allowed: {known}" if known else "allow its base with --allow-write"
             what, code = "may not be written", "write-not-allowed"
             raise UsageError(what, where=address, hint=hint, code=code)
-
-
-#: What a program needs of a runtime.
-RuntimeOf: TypeAlias = Runtime
 
 
 class _Rows:

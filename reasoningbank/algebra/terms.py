@@ -246,10 +246,14 @@ def graph_from_quads(quads: Iterable[pyoxigraph.Quad | pyoxigraph.Triple]) -> Gr
 
 
 def graph_from_jsonld(
-    data: Mapping[str, Any] | list[Any], *, base: str | None = None, path: str = "$"
+    data: Mapping[str, Any] | list[Any],
+    *,
+    base: str | None = None,
+    path: str = "$",
+    prefixes: Mapping[str, str] | None = None,
 ) -> Graph:
-    """Read a JSON-LD document."""
-    check_jsonld(data, path, base)
+    """Read a JSON-LD document; those of the `prefixes` that it uses must be declared in it."""
+    _check_jsonld(data, path, base, prefixes or {})
     try:
         terms = {name: term for one in contexts_of(data, path) for name, term in one.items()}
         types = {
@@ -382,9 +386,7 @@ def terms_of(contexts: Iterable[Mapping[str, Any]], keyword: str, *values: str) 
     )
 
 
-def check_jsonld(
-    data: Any, path: str, base: str | None, prefixes: Mapping[str, str] | None = None
-) -> None:
+def _check_jsonld(data: Any, path: str, base: str | None, prefixes: Mapping[str, str]) -> None:
     """Reject remote contexts, keys that are not mapped to an IRI, and invalid IRIs."""
     contexts = list(contexts_of(data, path))
     written = json.dumps(contexts)
@@ -393,7 +395,7 @@ def check_jsonld(
     _Check(
         None if vague else known,
         base is not None or "@base" in written,
-        prefixes or {},
+        prefixes,
         references=terms_of(contexts, "@type", "@id"),
         maps=terms_of(contexts, "@container", *_MAPS),
         json=terms_of(contexts, "@type", "@json"),

@@ -38,10 +38,6 @@ class Table:
     vars: tuple[str, ...]
     rows: Iterable[Row]
 
-    def kept(self) -> Table:
-        """Return the same table with its rows in memory."""
-        return self if isinstance(self.rows, list) else Table(self.vars, list(self.rows))
-
 
 @dataclass(frozen=True)
 class Stream:
@@ -66,15 +62,10 @@ class RowList(list[Any]):
 Value: TypeAlias = Union[Term, Row, Table, Graph, Sequence["Value"], Stream, None]  # noqa: UP007
 
 
-def is_term(value: object) -> bool:
-    """Return whether a value is a term."""
-    return isinstance(value, URIRef | Literal | BNode)
-
-
 def kept(value: Value) -> Value:
     """Return a value that can be read more than once: streams are read into memory."""
     if isinstance(value, Table):
-        return value.kept()
+        return value if isinstance(value.rows, list) else Table(value.vars, list(value.rows))
     if isinstance(value, Stream):
         items = [kept(item) for item in value.items]
         return items if value.columns is None else RowList(items, value.columns)
@@ -151,14 +142,14 @@ def names_in(rows: Iterable[Row], first: Iterable[str] = ()) -> tuple[str, ...]:
     return tuple(dict.fromkeys([*first, *(name for row in rows for name in row)]))
 
 
-def from_json(data: Any, path: str = "$", base: str | None = None) -> Value:
+def from_json(data: Any, path: str = "$") -> Value:
     """Read a value without operations: a term, table, row, graph or list."""
     if data is None:
         return None
     if isinstance(data, str | bool | int | float):
         return scalar(data)
     if isinstance(data, list):
-        return [from_json(item, json_path(path, at), base) for at, item in enumerate(data)]
+        return [from_json(item, json_path(path, at)) for at, item in enumerate(data)]
     if not isinstance(data, Mapping):
         raise ProgramError(f"{type(data).__name__} is not JSON", where=path, code="bad-json")
     if is_term_json(data):
@@ -167,7 +158,7 @@ def from_json(data: Any, path: str = "$", base: str | None = None) -> Value:
         return table_from_json(data, path)
     if is_row_json(data):
         return _row_from_json(data, path)
-    return graph_from_jsonld(data, base=base, path=path)
+    return graph_from_jsonld(data, path=path)
 
 
 def to_json(value: Value) -> Any:
@@ -177,7 +168,7 @@ def to_json(value: Value) -> Any:
     """
     if value is None:
         return None
-    if isinstance(value, URIRef | Literal | BNode):
+    if isinstance(value, Term):
         return str(value)
     if isinstance(value, Graph):
         return graph_to_jsonld(value)
@@ -264,7 +255,7 @@ def as_url(value: Any) -> str:
 
 
 def as_binding(value: Any) -> Term | Row:
-    if isinstance(value, Mapping | URIRef | Literal | BNode):
+    if isinstance(value, Mapping | Term):
         return value
     raise _mismatch("an RDF term or a row", value)
 
@@ -292,13 +283,11 @@ def as_stream(value: Any) -> Stream:
     raise _mismatch("a table or a list", value, hint)
 
 
-def as_sequence(value: Any) -> Table | Row | list[Value]:
-    if isinstance(value, Table | Mapping):
+def as_sequence(value: Any) -> Stream | Row:
+    if isinstance(value, Mapping):
         return value
     items = as_stream(value)
-    if isinstance(value, Stream | RowList) and items.columns is not None:
-        return Table(items.columns, items.items)  # type: ignore[arg-type]
-    return list(items.items)
+    return items if items.columns is not None else as_stream(list(items.items))
 
 
 def as_table(value: Any) -> Table:

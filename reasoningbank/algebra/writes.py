@@ -232,7 +232,6 @@ _UNCLEAR = frozenset({500, 502, 504})
 _GONE = frozenset({404, 410})
 #: The condition that there is no document yet.
 _ABSENT = {"If-None-Match": "*"}
-_LOCKS = 64
 
 
 def written(graph: Graph) -> bytes:
@@ -298,9 +297,7 @@ class Writer:
     unanswered: Unanswered
     may_write: Callable[[str], None]
     # Writes to one document run one after another, so that their ETags hold.
-    locks: list[threading.Lock] = field(
-        default_factory=lambda: [threading.Lock() for _ in range(_LOCKS)]
-    )
+    locks: dict[str, threading.Lock] = field(default_factory=dict)
 
     def send(
         self, method: Method, url: str, address: str, body: Graph | str, only_new: bool
@@ -308,7 +305,7 @@ class Writer:
         """Write a document, unless an earlier run that this one resumes has done it."""
         graph = None if isinstance(body, str) else body
         order = _Order(method, url, address, body_of(method, body, url), graph, only_new)
-        with self.locks[hash(address) % _LOCKS]:
+        with self.locks.setdefault(address, threading.Lock()):
             earlier = self.journal.earlier(method, address, digest(order.body))
             if earlier is None:
                 return self._sent(order, None)

@@ -286,34 +286,37 @@ class Documents:
 
     def read(self, url: str) -> Document | None:
         """Return a document, or None."""
+        graph = ox.NamedNode(url)
         with self._lock:
-            return self._read(url)
+            if not self._store.contains_named_graph(graph):
+                return None
+            held = self._store.quads_for_pattern(None, None, None, graph)
+            return Document(url, tuple(quad.triple for quad in held))
 
     def written(self) -> dict[str, list[ox.Triple]]:
         """Return the written triples of every document that is not empty, by address."""
         with self._lock:
             urls = sorted(graph.value for graph in self._store.named_graphs())
-            held = {url: self._own(self._read(url)) for url in urls}
+            held = {url: self._own(self.read(url)) for url in urls}
         return {url: triples for url, triples in held.items() if triples}
 
-    def put(self, url: str, triples: Sequence[ox.Triple], check: Check = lambda _: None) -> bool:
-        """Create or replace a document at the base or below; return whether it was created.
+    def put(
+        self,
+        url: str,
+        triples: Sequence[ox.Triple],
+        check: Check = lambda _: None,
+        *,
+        add: bool = False,
+    ) -> bool:
+        """Create, replace or `add` to a document at the base or below; return whether it is new.
 
         `check` is called with the current version or None, and may raise to refuse the write.
         """
-        return self._change(url, check, lambda _: triples)
-
-    def append(self, url: str, triples: Sequence[ox.Triple], check: Check = lambda _: None) -> bool:
-        """Add triples to a document, or create it; see `put`."""
-        return self._change(url, check, lambda before: [*self._own(before), *triples])
-
-    def _change(
-        self, url: str, check: Check, made: Callable[[Document | None], Sequence[ox.Triple]]
-    ) -> bool:
         with self._lock:
-            before = self._read(url)
+            before = self.read(url)
             check(None if before is None else before.version)
-            return self._write(url, before, made(before))
+            own = self._own(before) if add else []
+            return self._write(url, before, [*own, *triples])
 
     def change(
         self,
@@ -324,7 +327,7 @@ class Documents:
         """Replace a document by a function of its triples; see `put`."""
         for _ in range(_MAX_TRIES):
             with self._lock:
-                before = self._read(url)
+                before = self.read(url)
                 own = self._own(before)
             if before is None:
                 raise Refused(404, f"no document at {url}")
@@ -332,7 +335,7 @@ class Documents:
             # A long computation must not hold the lock.
             changed = change(own)
             with self._lock:
-                now = self._read(url)
+                now = self.read(url)
                 if now is not None and now.version == before.version:
                     self._write(url, now, changed)
                     return
@@ -341,7 +344,7 @@ class Documents:
     def delete(self, url: str, check: Check = lambda _: None) -> None:
         """Remove a document."""
         with self._lock:
-            document = self._read(url)
+            document = self.read(url)
             if document is None:
                 raise Refused(404, f"no document at {url}")
             check(document.version)
@@ -375,13 +378,6 @@ class Documents:
         node = ox.NamedNode(url)
         said = self._store.quads_for_pattern(node, TYPE, ITEM, node)
         return is_item(url, (quad.triple for quad in said))
-
-    def _read(self, url: str) -> Document | None:
-        graph = ox.NamedNode(url)
-        if not self._store.contains_named_graph(graph):
-            return None
-        held = self._store.quads_for_pattern(None, None, None, graph)
-        return Document(url, tuple(quad.triple for quad in held))
 
     def _members(self, url: str) -> list[str]:
         graph = ox.NamedNode(url)

@@ -101,8 +101,8 @@ def respond(documents: Documents, request: Request) -> Response:
     if request.method == "POST" and "slug" in request.headers and url.endswith("/"):
         return _made_member(documents, url, request)
     triples = read_triples(request.body, request.media_type, url)
-    write = documents.put if request.method == "PUT" else documents.append
-    created = write(url, triples, request.conditions.check)
+    add = request.method == "POST"
+    created = documents.put(url, triples, request.conditions.check, add=add)
     return _done(documents, url, 201 if created else 200)
 
 
@@ -179,7 +179,11 @@ TABLE_FORMATS: Mapping[str, ox.QueryResultsFormat] = {
     "text/tab-separated-values": ox.QueryResultsFormat.TSV,
     "text/csv": ox.QueryResultsFormat.CSV,
 }
-_SD = "http://www.w3.org/ns/sparql-service-description#"
+_DESCRIPTION = b"""
+PREFIX sd: <http://www.w3.org/ns/sparql-service-description#>
+[] a sd:Service ; sd:endpoint <sparql> ;
+  sd:supportedLanguage sd:SPARQL11Query ; sd:feature sd:UnionDefaultGraph .
+"""
 
 
 def query_result(
@@ -212,16 +216,7 @@ def describe_service(documents: Documents, request: Request) -> Response | None:
     if request.method not in ("GET", "HEAD") or request.query:
         return None
     media_type = request.wanted("the description is", GRAPH_FORMATS)
-    service = ox.BlankNode()
-    facts = {
-        "http://www.w3.org/1999/02/22-rdf-syntax-ns#type": f"{_SD}Service",
-        f"{_SD}endpoint": f"{documents.base}sparql",
-        f"{_SD}supportedLanguage": f"{_SD}SPARQL11Query",
-        f"{_SD}feature": f"{_SD}UnionDefaultGraph",
-    }
-    triples = [
-        ox.Triple(service, ox.NamedNode(name), ox.NamedNode(to)) for name, to in facts.items()
-    ]
+    triples = read_triples(_DESCRIPTION, "text/turtle", documents.base)
     headers = {"Content-Type": f"{media_type}; charset=utf-8", "Vary": "Accept"}
     return Response(200, headers, written(triples, media_type))
 
@@ -263,7 +258,7 @@ _log = logging.getLogger(__name__)
 class LDPServer:
     """Serves documents on loopback: GET, HEAD, PUT, POST, PATCH, DELETE, and SPARQL at BASE/sparql.
 
-    It has no authentication, so it listens on loopback only.
+    It has no authentication, so it listens on loopback only. It serves as long as its context.
 
     Args:
         base: Base of the documents' addresses; default where it listens. With a public base
@@ -292,8 +287,8 @@ class LDPServer:
                 where="LDPServer",
                 hint="choose another port, or none to get a free one",
             ) from error
-        self._thread: threading.Thread | None = None
-        self._stopped = False
+        serve = self._http.serve_forever
+        self._thread = threading.Thread(target=serve, args=(0.05,), daemon=True)
         try:
             own = f"http://127.0.0.1:{self._http.server_port}"
             self.documents = Documents(base or own, folder=folder, store=store, initial=initial)
@@ -314,28 +309,12 @@ class LDPServer:
         return f"http://127.0.0.1:{self._http.server_port}{path}"
 
     def __enter__(self) -> LDPServer:
-        return self.start()
-
-    def __exit__(self, *_: object) -> None:
-        self.stop()
-
-    def start(self) -> LDPServer:
-        """Start serving in background threads."""
-        if self._thread is None:
-            serve = self._http.serve_forever
-            self._thread = threading.Thread(target=serve, args=(0.05,), daemon=True)
-            self._thread.start()
+        self._thread.start()
         return self
 
-    def stop(self) -> None:
-        """Stop serving and close the documents; the server cannot be started again."""
-        if self._stopped:
-            return
-        self._stopped = True
-        if self._thread is not None:
-            self._http.shutdown()
-            self._thread.join()
-            self._thread = None
+    def __exit__(self, *_: object) -> None:
+        self._http.shutdown()
+        self._thread.join()
         self._http.server_close()
         self._http.hang_up()
         self.documents.close()

@@ -13,7 +13,7 @@ from reasoningbank.algebra.operation import summary
 from reasoningbank.errors import BudgetError, ReasoningBankError, ToolError
 from reasoningbank.mcp.sessions import Session
 from reasoningbank.sparql.terms import cut
-from reasoningbank.tools.returns import MAX_CHARS, bounded_limit, brief_repr, fit
+from reasoningbank.tools.returns import MAX_CHARS, bounded_limit, brief_repr, fit, noted
 
 #: Characters kept of one result; further items are only counted.
 MAX_KEPT = 16_000_000
@@ -48,14 +48,13 @@ class ProgramResult:
             )
         shown = fit([_short(item) for item in self.items[start : start + limit]])
         following = start + len(shown)
-        notes = [lowered] if lowered else []
+        notes = [lowered]
         if following < len(self.items):
             notes.append(f'next: algebra_slice("{key}", start={following})')
         if not self.is_whole:
             notes.append(f"only the first {len(self.items)} were kept; use a LIMIT in the query")
         answer = {"kind": self.kind, "total": self.total, "items": shown}
-        answer["truncated"] = following < self.total
-        return answer | ({"note": "; ".join(notes)} if notes else {})
+        return noted(answer | {"truncated": following < self.total}, notes)
 
 
 def gather(value: algebra.Value) -> ProgramResult:
@@ -161,7 +160,7 @@ def run(session: Session, given: Mapping[str, Any], stop: threading.Event) -> di
     with _runtime(session, dry_run=given["dry_run"]) as runtime:
         try:
             ready = algebra.read_program(data, variables, _prefixes(session))
-            going = cast(algebra.RuntimeOf, _Stoppable(runtime, stop))
+            going = cast(algebra.Runtime, _Stoppable(runtime, stop))
             outcome = gather(algebra.run_program(ready, going, variables))
         except ReasoningBankError as error:
             writes = [f"{w.state}: {w.method} {w.url}" for w in runtime.writes]
@@ -190,7 +189,7 @@ def show(session: Session, given: Mapping[str, Any], _: threading.Event) -> dict
 
 def _runtime(session: Session, *, dry_run: bool) -> algebra.Runtime:
     settings = session.shared.settings
-    real = session.shared.stage().addresses
+    real = session.shared.stage.addresses
     endpoints = dict.fromkeys(public.rstrip("/") for public in real)
     limits = settings.limits
     return algebra.Runtime(
@@ -199,7 +198,7 @@ def _runtime(session: Session, *, dry_run: bool) -> algebra.Runtime:
         limits=algebra.Limits(requests=limits.requests, rows=limits.rows, seconds=limits.seconds),
         addresses={**real, **settings.addresses},
         credentials=algebra.credentials_from(settings.credentials) if settings.credentials else (),
-        compose=(lambda *asked: session.shared.asker().compose(*asked)) if settings.lm else None,
+        compose=(lambda asked: session.shared.asker.compose(asked)) if settings.lm else None,
         dry_run=dry_run,
     )
 

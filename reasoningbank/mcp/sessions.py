@@ -6,13 +6,12 @@ import contextlib
 import secrets
 import threading
 import time
-from collections import Counter, OrderedDict, defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from mcp.server.context import ServerRequestContext
 from mcp.types.version import MODERN_PROTOCOL_VERSIONS
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
     from reasoningbank.algebra.stage import Stage
     from reasoningbank.mcp.asking import Asker
     from reasoningbank.memory import MemoryBank
+    from reasoningbank.memory.context import ContextBuilder
 
 T = TypeVar("T")
 
@@ -75,23 +75,19 @@ class Opened:
     profile: EndpointProfile
 
 
-class Once:
-    """Values by name, each made on first use, once; thread-safe."""
+class once(Generic[T]):  # noqa: N801 - it is used as `property` is
+    """A property that is made on first use, once; making it blocks only those who want it."""
 
-    def __init__(self) -> None:
-        self._made: dict[str, Any] = {}
-        self._locks: defaultdict[str, threading.RLock] = defaultdict(threading.RLock)
-        self._lock = threading.Lock()
+    def __init__(self, make: Callable[[Any], T]) -> None:
+        self._make = make
+        self._name = make.__name__
 
-    def get(self, name: str, make: Callable[[], T]) -> T:
-        """Return a value; making it blocks only those who want the same one."""
-        with self._lock:
-            lock = self._locks[name]
-        with lock:
-            if name not in self._made:
-                self._made[name] = make()
-            made: T = self._made[name]
-            return made
+    def __get__(self, holder: Any, _: object) -> T:
+        made = holder.__dict__
+        with made.setdefault(f"making {self._name}", threading.RLock()):
+            if self._name not in made:
+                made[self._name] = self._make(holder)
+            return made[self._name]  # type: ignore[no-any-return]
 
 
 class Shared:
@@ -108,7 +104,6 @@ class Shared:
         self._opener = ThreadPoolExecutor(1, thread_name_prefix="opening")
         self._opened: Future[Opened] | None = None
         self._closed = False
-        self._once = Once()
 
     def __enter__(self) -> Shared:
         self._opened = self._opener.submit(self._open)
@@ -131,82 +126,84 @@ class Shared:
             raise SetupError("the server is not running")
         return self._opened.result()
 
+    @once
     def evaluation(self) -> tuple[Task, ...]:
-        """Return the tasks of the pack's test split, which no answer may reveal."""
+        """The tasks of the pack's test split, which no answer may reveal."""
+        pack = self.settings.pack
+        tasks = load_shacl_tasks(pack) if pack.examples.is_dir() else []
+        return tuple(split_tasks(tasks).test) if tasks else ()
 
-        def make() -> tuple[Task, ...]:
-            pack = self.settings.pack
-            tasks = load_shacl_tasks(pack) if pack.examples.is_dir() else []
-            return tuple(split_tasks(tasks).test) if tasks else ()
-
-        return self._once.get("evaluation", make)
-
+    @property
     def hidden(self) -> frozenset[str]:
-        """Return the ids of the tasks that no answer may reveal."""
-        return frozenset(task.id for task in self.evaluation())
+        """The ids of the tasks that no answer may reveal."""
+        return frozenset(task.id for task in self.evaluation)
 
     # What follows imports modules that are slow to load.
 
+    @once
     def bank(self) -> MemoryBank:
-        """Return the memory bank; RecordError if it is damaged, SetupError if there is none."""
+        """The memory bank; RecordError if it is damaged, SetupError if there is none."""
         file = self.settings.bank
         if file is None:
             raise SetupError("the server has no memory bank", hint="start it with --bank")
         from reasoningbank.memory import MemoryBank
 
-        return self._kept("bank", lambda: MemoryBank(file, readonly=True))
+        return self._kept(MemoryBank(file, readonly=True))
 
-    def card(self, layer: str, question: str = "") -> str:
-        """Return a card about the endpoint: layer L0, or L1 near a question; raises as `opened`."""
+    @once
+    def sense_card(self) -> str:
+        """A card about the endpoint; raises as `opened`."""
+        return self._cards("L0").static
+
+    def schema_card(self, question: str) -> str:
+        """Return a card about the schema near a question; raises as `opened`."""
+        text = " ".join(question.split())
+        if not 0 < len(text) <= MAX_QUESTION:
+            raise UsageError("the question is empty or too long", hint="give one sentence")
+        return self._schema_cards.build(text).text
+
+    @once
+    def _schema_cards(self) -> ContextBuilder:
+        return self._cards("L1")
+
+    def _cards(self, layer: str) -> ContextBuilder:
         opened = self.opened
         from reasoningbank.memory.context import Budgets, ContextBuilder
 
-        text = " ".join(question.split())
-        if layer == "L1" and not 0 < len(text) <= MAX_QUESTION:
-            raise UsageError("the question is empty or too long", hint="give one sentence")
+        return ContextBuilder(
+            [layer],
+            endpoint=opened.endpoint,
+            vocabulary=opened.vocabulary,
+            pack=self.settings.pack,
+            # Cards are read once, not with every question.
+            budgets=Budgets(L0=300, L1=800),
+            hidden=self.hidden,
+            tools=True,
+        )
 
-        def make() -> ContextBuilder:
-            return ContextBuilder(
-                [layer],
-                endpoint=opened.endpoint,
-                vocabulary=opened.vocabulary,
-                pack=self.settings.pack,
-                # Cards are read once, not with every question.
-                budgets=Budgets(L0=300, L1=800),
-                hidden=self.hidden(),
-                tools=True,
-            )
-
-        card = self._once.get(layer, make)
-        return card.build(text).text if text else card.static
-
+    @once
     def stage(self) -> Stage:
-        """Return the pack's offline world: its endpoint, and the resources that programs read."""
+        """The pack's offline world: its endpoint, and the resources that programs read."""
         opened = self.opened
         from reasoningbank.algebra.stage import open_stage
 
-        return self._kept("stage", lambda: open_stage(self.settings.pack, opened.endpoint))
+        return self._kept(open_stage(self.settings.pack, opened.endpoint))
 
+    @once
     def asker(self) -> Asker:
-        """Return the agent; SetupError if no model can be opened, or the server has stopped."""
+        """The agent; SetupError if no model can be opened, or the server has stopped."""
         opened = self.opened
         from reasoningbank.mcp.asking import Asker
 
-        make = lambda: contextlib.closing(Asker(self.settings, opened, self.hidden()))  # noqa: E731
-        return self._kept("asker", make)
+        return self._kept(contextlib.closing(Asker(self.settings, opened, self.hidden)))
 
-    def _kept(self, name: str, make: Callable[[], AbstractContextManager[T]]) -> T:
-        """Return what is made once and closed with the server."""
-
-        def entered() -> T:
-            made = make()
-            with self._lock:
-                if not self._closed:
-                    return self._stack.enter_context(made)
-            with made:
-                raise SetupError("the server is not running")
-
-        return self._once.get(name, entered)
+    def _kept(self, made: AbstractContextManager[T]) -> T:
+        """Return what is closed with the server."""
+        with self._lock:
+            if not self._closed:
+                return self._stack.enter_context(made)
+        with made:
+            raise SetupError("the server is not running")
 
     def _open(self) -> Opened:
         pack = self.settings.pack
@@ -229,7 +226,9 @@ class Session:
         self.shared = shared
         self.mark = mark
         self.store = RefStore(mark=mark)
-        self._once = Once()
+        #: Concurrent calls: a client may use one handle in several
+        self.users = 0
+        self.used = 0.0  #: When the last call ended
 
     def close(self) -> None:
         """Release all handles; calling it again is harmless."""
@@ -243,50 +242,35 @@ class Session:
             hint = "begin a new session, which releases them"
             raise ToolError(what, hint=hint, code="too-many-handles")
 
-    @property
+    @once
     def sparql(self) -> SPARQLTools:
         """The query tools."""
         opened = self.shared.opened
+        return SPARQLTools(
+            opened.endpoint,
+            store=self.store,
+            client=opened.client,
+            schema=opened.vocabulary,
+            profile=opened.profile,
+        )
 
-        def make() -> SPARQLTools:
-            return SPARQLTools(
-                opened.endpoint,
-                store=self.store,
-                client=opened.client,
-                schema=opened.vocabulary,
-                profile=opened.profile,
-            )
-
-        return self._once.get("sparql", make)
-
-    @property
+    @once
     def endpoints(self) -> EndpointTools:
         """The discovery tools."""
         endpoints, packs = [self.shared.opened.endpoint], [self.shared.settings.pack]
-        hidden = self.shared.hidden()
+        return EndpointTools(endpoints, store=self.store, packs=packs, hidden=self.shared.hidden)
 
-        def make() -> EndpointTools:
-            return EndpointTools(endpoints, store=self.store, packs=packs, hidden=hidden)
-
-        return self._once.get("endpoints", make)
-
-    @property
+    @once
     def memory(self) -> MemoryTools:
         """The memory tools."""
+        # Slow to load.
+        from reasoningbank.memory import Consultation, LeakageFilter, Scope
+        from reasoningbank.trajectory import Recorder
 
-        def make() -> MemoryTools:
-            # Slow to load.
-            from reasoningbank.memory import Consultation, LeakageFilter, Scope
-            from reasoningbank.trajectory import Recorder
-
-            pack, bank = self.shared.settings.pack, self.shared.bank()
-            leakage = LeakageFilter.of(None, self.shared.evaluation(), prefixes=pack.prefixes)
-            scope = Scope(pack=pack.key, endpoint=pack.endpoint)
-            return MemoryTools(
-                Consultation(bank, leakage=leakage, recorder=Recorder(), scope=scope)
-            )
-
-        return self._once.get("memory", make)
+        pack, bank = self.shared.settings.pack, self.shared.bank
+        leakage = LeakageFilter.of(None, self.shared.evaluation, prefixes=pack.prefixes)
+        scope = Scope(pack=pack.key, endpoint=pack.endpoint)
+        return MemoryTools(Consultation(bank, leakage=leakage, recorder=Recorder(), scope=scope))
 
 
 _STATE = "reasoningbank.session"
@@ -312,8 +296,7 @@ class Sessions:
         self._clock = clock
         self._only = Session(shared) if one_session else None
         self._open: set[Session] = {self._only} if self._only else set()
-        self._marked: OrderedDict[str, tuple[Session, float]] = OrderedDict()
-        self._users: Counter[Session] = Counter()
+        self._marked: dict[str, Session] = {}
 
     @property
     def stores(self) -> tuple[int, ...]:
@@ -324,7 +307,6 @@ class Sessions:
         """Close all sessions."""
         for session in tuple(self._open):
             self._close(session)
-        self._marked.clear()
 
     @contextlib.contextmanager
     def at(
@@ -352,27 +334,25 @@ class Sessions:
     @contextlib.contextmanager
     def _of_handle(self, key: str) -> Iterator[Session]:
         now, settings = self._clock(), self._shared.settings
-        for mark, (session, used) in tuple(self._marked.items()):
-            if now - used > settings.idle_s and not self._users[session]:
-                del self._marked[mark]
+        for session in tuple(self._marked.values()):
+            if now - session.used > settings.idle_s and not session.users:
                 self._close(session)
         mark = key[key.rfind("-") :] if "-" in key else ""
-        known = self._marked.get(mark)
-        session = known[0] if known else self._new(f"-{secrets.token_hex(16)}")
-        # A client may use one handle in several concurrent calls.
-        self._users[session] += 1
+        session = self._marked.get(mark) or self._new(f"-{secrets.token_hex(16)}")
+        session.users += 1
         try:
             yield session
         finally:
-            self._users[session] -= 1
+            session.users -= 1
             if len(session.store):
-                self._marked[session.mark] = (session, self._clock())
-                self._marked.move_to_end(session.mark)
-                free = [known for known in self._marked if not self._users[self._marked[known][0]]]
-                for least_recent in free[: max(0, len(self._marked) - settings.most_sessions)]:
-                    self._close(self._marked.pop(least_recent)[0])
-            elif not self._users[session]:
+                session.used = self._clock()
+                # The least recently used one stands first.
                 self._marked.pop(session.mark, None)
+                self._marked[session.mark] = session
+                free = [one for one in self._marked.values() if not one.users]
+                for least_recent in free[: max(0, len(self._marked) - settings.most_sessions)]:
+                    self._close(least_recent)
+            elif not session.users:
                 self._close(session)
 
     def _new(self, mark: str = "") -> Session:
@@ -383,7 +363,7 @@ class Sessions:
     def _close(self, session: Session) -> None:
         session.close()
         self._open.discard(session)
-        del self._users[session]
+        self._marked.pop(session.mark, None)
 
 
 def key_of(ref: object) -> str:

@@ -185,7 +185,7 @@ def _program_tool(
 
 def _ask(settings: Settings) -> Tool:
     def call(session: Session, given: dict[str, Any], stop: threading.Event) -> dict[str, Any]:
-        return session.shared.asker().ask(session, given["question"], stop)
+        return session.shared.asker.ask(session, given["question"], stop)
 
     description = TEXTS["ask"].format(lm=settings.lm)
     return Tool("ask", description, _Question, call, makes_handle=True, open_world=True)
@@ -216,12 +216,12 @@ def root_of(settings: Settings) -> str:
 def pages(shared: Shared) -> list[Page]:
     """Return the resources of a server; the last one has a variable in its address."""
     root, pack = root_of(shared.settings), shared.settings.pack
-    reads: dict[str, Callable[[str], str]] = {"sense-card": lambda _: shared.card("L0")}
+    reads: dict[str, Callable[[str], str]] = {"sense-card": lambda _: shared.sense_card}
     if (schema := pack.schema) is not None:
         reads["schema"] = lambda _: schema.read_text(encoding="utf-8")
     reads["algebra/operations"] = lambda _: _about_programs("operations")
     reads["algebra/schema"] = lambda _: _about_programs("schema")
-    reads["schema/"] = lambda question: shared.card("L1", question)
+    reads["schema/"] = shared.schema_card
     found = []
     for path, read in reads.items():
         name, about, kind = TEXTS["pages"][path]

@@ -111,7 +111,7 @@ def test_a_change_is_computed_anew_where_somebody_was_faster() -> None:
         seen.append(len(own))
         for triple in late:
             # A writer that need not wait.
-            documents.append(url, [triple])
+            documents.put(url, [triple], add=True)
         return [*own, Triple(A, A, NamedNode("http://e/changed"))]
 
     documents.change(url, change)

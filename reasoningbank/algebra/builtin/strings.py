@@ -24,9 +24,10 @@ from reasoningbank.algebra.values import Value
 #: Seconds after which a replacement is aborted.
 SECONDS = 10.0
 _FLAGS = {"s": re.DOTALL, "m": re.MULTILINE, "i": re.IGNORECASE}
-_BLANKS = re.compile(r"[\t\n\r ]+")
-#: ASCII characters that no IRI may hold, which `resolve` encodes.
-_FORBIDDEN = frozenset('<>"{}|^`\\')
+#: White space, unless it is escaped or in a character class, which may hold another one.
+_BLANKS = regex.compile(r"(\\.|\[(?:\\.|[^\]\[\\]|(?1))*\])|[\t\n\r ]+", re.DOTALL)
+#: Characters that no IRI may hold, which `resolve` encodes.
+_FORBIDDEN = r"\x00-\x20\x7f<>\"{}|^`\\\ud800-\udfff"
 #: The parts of a replacement: text, a group's number, an escaped character.
 _PARTS = re.compile(r"(?P<text>[^\\$]+)|\$(?P<digits>[0-9]*)|\\(?P<escaped>.?)", re.DOTALL)
 #: A percent sign that encodes nothing.
@@ -88,7 +89,7 @@ def _compiled(pattern: str, flags: str) -> regex.Pattern[str]:
         hint = "use s, m, i, x or q"
         raise ProgramError(what, where="args.flags", hint=hint, code="bad-flag", flag=odd[0])
     number = sum(_FLAGS[flag] for flag in set(flags) & set(_FLAGS))
-    written = _without_blanks(pattern) if "x" in flags else pattern
+    written = _BLANKS.sub(lambda found: found[1] or "", pattern) if "x" in flags else pattern
     try:
         if "q" in flags:
             found = regex.compile(regex.escape(pattern, special_only=False), number)
@@ -105,20 +106,6 @@ def _compiled(pattern: str, flags: str) -> regex.Pattern[str]:
         what = f"the pattern {pattern!r} matches the empty string"
         raise ProgramError(what, where="args.pattern", hint=hint, code="empty-match")
     return found
-
-
-def _without_blanks(pattern: str) -> str:
-    """Drop white space outside of character classes."""
-    kept: list[str] = []
-    depth = at = 0
-    while at < len(pattern):
-        size = 2 if pattern[at] == "\\" else 1
-        part = pattern[at : at + size]
-        depth += (part == "[") - (part == "]")
-        if depth or not _BLANKS.fullmatch(part):
-            kept.append(part)
-        at += size
-    return "".join(kept)
 
 
 def _replacer(replacement: str, groups: int) -> Callable[[regex.Match[str]], str]:
@@ -175,19 +162,14 @@ def resolve(base: str, relative: str) -> str:
     """Resolve a reference against a base by RFC 3986, section 5."""
     message = ""
     # Square brackets are allowed in the address of a host only.
-    for forbidden in (_FORBIDDEN, _FORBIDDEN | {"[", "]"}):
-        clean = _STRAY.sub("%25", "".join(_encoded(sign, forbidden) for sign in relative))
+    for forbidden in (f"[{_FORBIDDEN}]", rf"[{_FORBIDDEN}\[\]]"):
+        clean = re.sub(forbidden, lambda sign: quote(sign[0], errors="replace"), relative)
         try:
-            return resolved(clean, base)
+            return resolved(_STRAY.sub("%25", clean), base)
         except (SyntaxError, ValueError) as error:
             message = str(error).rpartition(": ")[2]
     what = f"{relative!r} cannot be resolved against {base}: {message}"
     raise ProgramError(what, hint="encode it with EncodeForURI", code="bad-iri")
-
-
-def _encoded(sign: str, forbidden: frozenset[str]) -> str:
-    odd = sign <= " " or sign == "\x7f" or "\ud800" <= sign <= "\udfff" or sign in forbidden
-    return quote(sign, safe="", errors="replace") if odd else sign
 
 
 @define("ResolveURI", "uri", _URIS)

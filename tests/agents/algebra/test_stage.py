@@ -163,16 +163,12 @@ def stored(held: dict[str, list[ox.Triple]]) -> ox.Store:
 def test_an_update_does_what_was_done(
     before: dict[str, list[ox.Triple]], after: dict[str, list[ox.Triple]]
 ) -> None:
-    home = LDPServer(BASE, initial=before)
-    try:
-        with Runtime() as runtime:
-            scene = Scene(runtime, home, home.documents.written())
-            assert scene.update() == ""
-            for url, triples in after.items():
-                home.documents.put(url, triples)
-            update = scene.update()
-    finally:
-        home.stop()
+    with LDPServer(BASE, initial=before) as home, Runtime() as runtime:
+        scene = Scene(runtime, home, home.documents.written())
+        assert scene.update() == ""
+        for url, triples in after.items():
+            home.documents.put(url, triples)
+        update = scene.update()
     store = stored(before)
     if update:
         store.update(update)
