@@ -20,7 +20,7 @@ from reasoningbank.cache import DiskCache
 from reasoningbank.errors import QueryError
 from reasoningbank.sparql.query import MOST_TOKENS, parse_algebra
 from reasoningbank.sparql.shape import group_id
-from reasoningbank.sparql.tokens import AGGREGATES, Token, closing, tokenize
+from reasoningbank.sparql.tokens import AGGREGATES, Token, closing, split_at, tokenize
 from reasoningbank.sparql.tree import Group, QueryTree, TriplePattern, read_query
 
 Complexity = Literal["simple", "moderate", "complex"]
@@ -192,55 +192,27 @@ def _count_path(predicate: str, counts: Counter[str]) -> None:
     if predicate.startswith(("?", "$")):
         counts["pattern"] += 1
         return
-    steps, recursions, kind = _Path(tokenize(predicate)).read()
+    steps, recursions, kind = _path(tokenize(predicate))
     counts["pattern"] += steps
     counts["recursion"] += recursions
     counts["path"] += kind not in ("", "^")
 
 
-class _Path:
-    """Reads a path: its steps, repeated steps and choices, and its outermost operator."""
-
-    def __init__(self, tokens: Sequence[Token]) -> None:
-        self._tokens = [token.text for token in tokens]
-        self._at = 0
-
-    def read(self) -> tuple[int, int, str]:
-        choices = [self._sequence()]
-        while self._took("|"):
-            choices.append(self._sequence())
-        if len(choices) == 1:
-            return choices[0]
-        return max(s for s, *_ in choices), sum(r for _, r, _ in choices) + 1, "|"
-
-    def _sequence(self) -> tuple[int, int, str]:
-        parts = [self._step()]
-        while self._took("/"):
-            parts.append(self._step())
-        if len(parts) == 1:
-            return parts[0]
-        return sum(s for s, *_ in parts), sum(r for _, r, _ in parts), "/"
-
-    def _step(self) -> tuple[int, int, str]:
-        if self._took("^"):
-            return *self._step()[:2], "^"
-        if self._took("!"):
-            self._step()
-            return 1, 1, "!"
-        steps, recursions, kind = 1, 0, ""
-        if not self._took("("):
-            self._at += 1
-        elif not self._took(")"):
-            steps, recursions, kind = self.read()
-            self._took(")")
-        if any(map(self._took, "*+?")):
-            return steps, recursions + 1, "*"
-        return steps, recursions, kind
-
-    def _took(self, text: str) -> bool:
-        taken = self._at < len(self._tokens) and self._tokens[self._at] == text
-        self._at += taken
-        return taken
+def _path(tokens: Sequence[Token]) -> tuple[int, int, str]:
+    """Return a path's steps, its repeated steps and choices, and its outermost operator."""
+    for sign, longest in (("|", max), ("/", sum)):
+        parts = split_at(tokens, sign)
+        if len(parts) > 1:
+            steps, recursions, _ = zip(*map(_path, parts), strict=True)
+            return longest(steps), sum(recursions) + (sign == "|"), sign
+    if tokens[0].text == "^":
+        return *_path(tokens[1:])[:2], "^"
+    if tokens[0].text == "!":
+        return 1, 1, "!"
+    if tokens[-1].text in ("*", "+", "?"):
+        steps, recursions, _ = _path(tokens[:-1])
+        return steps, recursions + 1, "*"
+    return _path(tokens[1:-1]) if tokens[0].text == "(" else (1, 0, "")
 
 
 def _not_exists(tokens: Sequence[Token]) -> int:
