@@ -281,7 +281,7 @@ class Constraints(HintModel):
 def load_constraints(pack: Pack) -> Constraints:
     """Read the rules of a pack, once a process; a pack without the file has none."""
     found, where = read_hints(pack, "constraints.toml", Constraints)
-    lists = [one.patterns for one in (*found.properties, *found.rules)]
+    lists = [one.patterns for one in found.properties] + [one.patterns for one in found.rules]
     lists += [(one.pattern, *one.unless) for one in found.directions]
     for name in (*sum(lists, ()), *found.entries.patterns):
         load_patterns(pack).named(name, where)
