@@ -22,7 +22,6 @@ from reasoningbank.corpus import (
     load_shacl_tasks,
     open_endpoint,
     split_tasks,
-    triple_patterns,
 )
 from reasoningbank.lm.tokens import count_tokens
 from reasoningbank.memory.layer import load_notes
@@ -31,7 +30,7 @@ from reasoningbank.schema import Schema, SchemaMap, observed_values
 from reasoningbank.sparql import EndpointConfig, SPARQLClient, compact
 from reasoningbank.sparql.terms import RDF_TYPE, absolute
 from reasoningbank.sparql.tokens import tokenize
-from reasoningbank.sparql.tree import outline
+from reasoningbank.sparql.tree import outline, read_query
 
 BUDGETS = (200, 400, 800)
 
@@ -99,7 +98,7 @@ def recall(tasks: Sequence[Task], card: Callable[[Task], str], endpoint: Endpoin
 def gold_names(task: Task, prefixes: Mapping[str, str]) -> Iterator[str]:
     """Yield the classes and properties of a gold, those inside of SERVICE included."""
     declared = {**prefixes, **outline(task.expected_sparql).declared}
-    for pattern in triple_patterns(task.expected_sparql):
+    for pattern in read_query(task.expected_sparql).triple_patterns():
         steps = [t for t in tokenize(pattern.predicate) if t.kind in ("iri", "name", "word")]
         path = [absolute(step.text, declared) for step in steps]
         yield from (iri for iri in path if iri is not None and iri != RDF_TYPE)

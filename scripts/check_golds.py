@@ -18,10 +18,11 @@ from __future__ import annotations
 import argparse
 import contextlib
 import multiprocessing
+import re
 import sys
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 
@@ -36,14 +37,14 @@ from reasoningbank.corpus import (
     load_corpus,
     load_pack,
     open_endpoint,
-    query_features,
-    triple_patterns,
-    without_pattern,
 )
-from reasoningbank.corpus.questions import schema_names, schema_names_in, unmentioned
+from reasoningbank.corpus.features import query_template
+from reasoningbank.corpus.questions import schema_names, unmentioned
 from reasoningbank.errors import QueryError, ReasoningBankError
+from reasoningbank.schema import local_name
 from reasoningbank.sparql import prepare
 from reasoningbank.sparql.server import open_data
+from reasoningbank.sparql.tree import read_query
 
 SECONDS = 5.0
 #: A deletion may turn a join into a cross product; after this long it counts as undecided.
@@ -129,7 +130,7 @@ def _spread(tasks: Sequence[Task], topics: Sequence[str] | None) -> Iterator[str
             yield f"topic {topic} is in {len(groups_of_topic[topic])} groups only"
     groups_of_template: dict[str, set[str]] = defaultdict(set)
     for task in tasks:
-        groups_of_template[query_features(task.expected_sparql).template].add(task.group)
+        groups_of_template[query_template(task.expected_sparql)].add(task.group)
     for names in groups_of_template.values():
         if len(names) > 1:
             yield f"one template is in several groups: {', '.join(sorted(names))}"
@@ -160,6 +161,14 @@ def _questions(tasks: Sequence[Task], language: str, pack: Pack, store: ox.Store
             yield f"{task.id}: {error}"
         for name in schema_names_in(task.query, schema):
             yield f"{task.id}: the question holds the schema's name {name}"
+
+
+def schema_names_in(question: str, schema_iris: Iterable[str]) -> list[str]:
+    """Return the names of classes and properties that a question contains."""
+    local = {local_name(iri) for iri in schema_iris}
+    telling = {name for name in local if re.search(r"[a-z][A-Z]|_", name)}
+    words = re.findall(r"[\w-]+(?::[\w.-]+)?", question)
+    return [w for w in words if w in telling or w.partition(":")[2] in local - {""}]
 
 
 def _schema_iris(pack: Pack) -> list[str]:
@@ -257,11 +266,23 @@ def _rows(query: str, store: ox.Store) -> bool | Iterator[tuple[str, ...]]:
 def _unchanged(gold: str, store: ox.Store, answer: Answer) -> list[str]:
     """Return the patterns without which the answer is the same, or is not known in time."""
     found = []
-    for index, pattern in enumerate(triple_patterns(gold)):
+    for index, pattern in enumerate(read_query(gold).triple_patterns()):
         outcome = _in_time(without_pattern(gold, index), store, answer)
         if outcome.error or not outcome.changed:
             found.append(f"{pattern}{' (' + outcome.error + ')' if outcome.error else ''}")
     return found
+
+
+def without_pattern(query: str, index: int) -> str:
+    """Return the query without the pattern at `index` of its `triple_patterns`."""
+    left = index
+    for clause in read_query(query).statements():
+        if 0 <= left < len(clause.patterns):
+            rest = [pattern for i, pattern in enumerate(clause.patterns) if i != left]
+            text = " ".join(f"{pattern} ." for pattern in rest)
+            return query[: clause.start] + text + query[clause.end :]
+        left -= len(clause.patterns)
+    raise QueryError(f"the query has no triple pattern {index}")
 
 
 def _in_time(query: str, store: ox.Store, answer: Answer) -> Outcome:

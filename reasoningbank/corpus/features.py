@@ -11,7 +11,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate, pairwise
 from typing import Literal
@@ -20,8 +20,8 @@ from reasoningbank.cache import DiskCache
 from reasoningbank.errors import QueryError
 from reasoningbank.sparql.query import MOST_TOKENS, parse_algebra
 from reasoningbank.sparql.shape import group_id
-from reasoningbank.sparql.tokens import AGGREGATES, Token, closing, tokenize
-from reasoningbank.sparql.tree import Group, QueryTree, TriplePattern, read_query
+from reasoningbank.sparql.tokens import AGGREGATES, Token, closing, split_at, tokenize
+from reasoningbank.sparql.tree import Group, QueryTree, read_query
 
 Complexity = Literal["simple", "moderate", "complex"]
 
@@ -65,7 +65,6 @@ class QueryFeatures:
     features: tuple[str, ...]  #: The names in `FEATURES` that occur, in that order
     score: float  #: Weighted sum of patterns and features, at least 0
     parsed: bool = True  #: False if the query was described from its keywords
-    query: str = field(default="", repr=False)  #: The query
 
     @property
     def complexity(self) -> Complexity:
@@ -73,11 +72,6 @@ class QueryFeatures:
         if self.score <= SIMPLE_UP_TO:
             return "simple"
         return "moderate" if self.score <= MODERATE_UP_TO else "complex"
-
-    @property
-    def template(self) -> str:
-        """Hash of the query's shape: equal for queries that differ in constants only."""
-        return query_template(self.query)
 
 
 @lru_cache(maxsize=8192)
@@ -91,12 +85,12 @@ def query_features(query: str) -> QueryFeatures:
         counts, parsed = _of_keywords(query), False
     score = counts["pattern"] + sum(weight * counts[name] for name, weight in FEATURES.items())
     present = tuple(name for name in FEATURES if counts[name])
-    return QueryFeatures(counts["pattern"], present, score, parsed, query)
+    return QueryFeatures(counts["pattern"], present, score, parsed)
 
 
 @lru_cache(maxsize=8192)
 def query_template(query: str) -> str:
-    """Return the hash of a query's shape; empty for empty text.
+    """Return the hash of a query's shape, equal for queries that differ in constants only.
 
     It is a hash of rdflib's algebra, on which the splits of corpora without groups depend. rdflib
     takes about 9 ms for a query, so templates are cached by content hash.
@@ -192,55 +186,28 @@ def _count_path(predicate: str, counts: Counter[str]) -> None:
     if predicate.startswith(("?", "$")):
         counts["pattern"] += 1
         return
-    steps, recursions, kind = _Path(tokenize(predicate)).read()
+    steps, recursions, kind = _path(tokenize(predicate))
     counts["pattern"] += steps
     counts["recursion"] += recursions
     counts["path"] += kind not in ("", "^")
 
 
-class _Path:
-    """Reads a path: its steps, repeated steps and choices, and its outermost operator."""
-
-    def __init__(self, tokens: Sequence[Token]) -> None:
-        self._tokens = [token.text for token in tokens]
-        self._at = 0
-
-    def read(self) -> tuple[int, int, str]:
-        choices = [self._sequence()]
-        while self._took("|"):
-            choices.append(self._sequence())
-        if len(choices) == 1:
-            return choices[0]
-        return max(s for s, *_ in choices), sum(r for _, r, _ in choices) + 1, "|"
-
-    def _sequence(self) -> tuple[int, int, str]:
-        parts = [self._step()]
-        while self._took("/"):
-            parts.append(self._step())
-        if len(parts) == 1:
-            return parts[0]
-        return sum(s for s, *_ in parts), sum(r for _, r, _ in parts), "/"
-
-    def _step(self) -> tuple[int, int, str]:
-        if self._took("^"):
-            return *self._step()[:2], "^"
-        if self._took("!"):
-            self._step()
-            return 1, 1, "!"
-        steps, recursions, kind = 1, 0, ""
-        if not self._took("("):
-            self._at += 1
-        elif not self._took(")"):
-            steps, recursions, kind = self.read()
-            self._took(")")
-        if any(map(self._took, "*+?")):
-            return steps, recursions + 1, "*"
-        return steps, recursions, kind
-
-    def _took(self, text: str) -> bool:
-        taken = self._at < len(self._tokens) and self._tokens[self._at] == text
-        self._at += taken
-        return taken
+def _path(tokens: Sequence[Token]) -> tuple[int, int, str]:
+    """Return a path's steps, its repeated steps and choices, and its outermost operator."""
+    for sign, longest in (("|", max), ("/", sum)):
+        sides = split_at(tokens, sign)
+        if len(sides) > 1:
+            parts = [_path(side) for side in sides]
+            again = sum(recursions for _, recursions, _ in parts) + (sign == "|")
+            return longest(steps for steps, *_ in parts), again, sign
+    if tokens[0].text == "^":
+        return *_path(tokens[1:])[:2], "^"
+    if tokens[0].text == "!":
+        return 1, 1, "!"
+    if tokens[-1].text in ("*", "+", "?"):
+        steps, recursions, _ = _path(tokens[:-1])
+        return steps, recursions + 1, "*"
+    return _path(tokens[1:-1]) if tokens[0].text == "(" else (1, 0, "")
 
 
 def _not_exists(tokens: Sequence[Token]) -> int:
@@ -256,23 +223,3 @@ def _of_keywords(query: str) -> Counter[str]:
     # A rough count: a pattern ends at a period or a semicolon.
     counts["pattern"] = sum(t.text in (".", ";") for t in tokens) or 1
     return counts
-
-
-def triple_patterns(query: str) -> list[TriplePattern]:
-    """Return the triple patterns of a query's WHERE clause, in written order.
-
-    Those of subqueries, EXISTS and SERVICE are included, those of a CONSTRUCT template are not.
-    """
-    return read_query(query).triple_patterns()
-
-
-def without_pattern(query: str, index: int) -> str:
-    """Return the query without the pattern at `index` of its `triple_patterns`."""
-    left = index
-    for clause in read_query(query).statements():
-        if 0 <= left < len(clause.patterns):
-            rest = [pattern for i, pattern in enumerate(clause.patterns) if i != left]
-            text = " ".join(f"{pattern} ." for pattern in rest)
-            return query[: clause.start] + text + query[clause.end :]
-        left -= len(clause.patterns)
-    raise QueryError(f"the query has no triple pattern {index}")

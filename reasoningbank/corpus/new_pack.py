@@ -12,6 +12,7 @@ from pathlib import Path
 from pyoxigraph import Literal, NamedNode
 
 from reasoningbank.corpus.pack import SETS, known_packs
+from reasoningbank.corpus.shacl import PREFIXES, SCHEMA, prefix_lines
 from reasoningbank.errors import EndpointError, QueryError, UsageError
 from reasoningbank.schema import (
     EndpointProfile,
@@ -31,12 +32,6 @@ _META = tuple(STANDARD_PREFIXES[name] for name in ("rdf", "rdfs", "owl", "sh", "
 _NAME = re.compile(r"[a-z][a-z0-9_-]*")
 _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[^\W\dA-Z_]+|\d+")
 _STUB = "# Made from the data by `reasoningbank init`: rewrite it as your users ask.\n"
-_HEAD = """@prefix ex: <urn:reasoningbank:{name}/examples/> .
-@prefix rb: <urn:reasoningbank:ontology#> .
-@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
-@prefix schema: <https://schema.org/> .
-@prefix sh: <http://www.w3.org/ns/shacl#> .
-"""
 _EXPERIMENT = """# The gold queries themselves, and one model call per question.
 name = {name}
 title = {title}
@@ -210,9 +205,14 @@ def _shortened(query: str, prefixes: Mapping[str, str]) -> str:
     return re.sub(r"(?<!\^\^)<([^<>\s]+)>", short, query)
 
 
+def _head(pack: str, *more: str) -> str:
+    declared = {name: STANDARD_PREFIXES[name] for name in more}
+    return prefix_lines({"ex": f"urn:reasoningbank:{pack}/examples/", **PREFIXES, **declared})
+
+
 def _example(pack: str, key: str, question: str, query: str, address: str) -> str:
     form = "ask" if query.startswith("ASK") else "select"
-    return f"""{_STUB}{_HEAD.format(name=pack)}
+    return f"""{_STUB}{_head(pack)}
 ex:{key} a sh:SPARQLExecutable, sh:SPARQL{form.title()}Executable ;
     rdfs:comment {Literal(question, language="en")} ;
     sh:prefixes ex:prefixes ;
@@ -228,9 +228,9 @@ def _declared(pack: str, prefixes: Mapping[str, str]) -> str:
         f'    [ sh:prefix "{prefix}" ; sh:namespace "{iri}"^^xsd:anyURI ]'
         for prefix, iri in sorted(prefixes.items())
     )
-    names = "".join(f"@prefix {key}: <{STANDARD_PREFIXES[key]}> .\n" for key in ("owl", "xsd"))
-    head = _HEAD.format(name=pack) + names
-    return f"{head}\nex:prefixes a owl:Ontology ;\n  sh:declare\n{declared} .\n"
+    return (
+        f"{_head(pack, 'owl', 'xsd')}\nex:prefixes a owl:Ontology ;\n  sh:declare\n{declared} .\n"
+    )
 
 
 def _pack(
@@ -254,10 +254,10 @@ def _pack(
 
 
 def _schema(classes: Sequence[FoundClass], prefixes: Mapping[str, str]) -> str:
-    names = {**prefixes, "schema": "https://schema.org/"}
+    names = {**prefixes, "schema": SCHEMA}
     names |= {key: STANDARD_PREFIXES[key] for key in ("owl", "rdf", "rdfs")}
     lines = ["# Classes and properties as found in the data; write what they mean as rdfs:comment."]
-    lines += [f"@prefix {prefix}: <{iri}> ." for prefix, iri in sorted(names.items())]
+    lines.append(prefix_lines(dict(sorted(names.items()))).rstrip())
     for one in classes:
         counted = "" if one.count is None else f"  # {one.count:,} seen"
         label = Literal(_text(one.iri))

@@ -68,25 +68,31 @@ Iri = Annotated[str, AfterValidator(_expanded)]
 _FORBID = ConfigDict(extra="forbid")
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Described:
+    """What is said of an endpoint: of a pack's own, and of those it federates with."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = _FORBID
+
+    name: str = ""  #: The endpoint's name for people, e.g. ``UniProt``.
+    authority: str = ""  #: Who is responsible for the endpoint
+    prefixes: Mapping[str, str] = field(default_factory=dict)  #: Prefix → namespace
+    label_properties: tuple[str, ...] = ()  #: IRIs of the label properties
+    data: tuple[_PackPath, ...] = ()  #: The files of the embedded sample
+    void: _OptionalPath = None  #: Service description and statistics, as Turtle
+    void_graph: str = ""  #: The named graph that the service description is loaded into
+    union_default_graph: bool = True  #: Whether the default graph is the union of the named ones
+
+
 @dataclass(frozen=True)
-class FederatedEndpoint:
-    """An endpoint that the examples of a pack federate with; attributes as those of `Pack`.
+class FederatedEndpoint(_Described):
+    """An endpoint that the examples of a pack federate with.
 
     Its `data` are served in its place offline; without data it is only reached remotely. Its
     prefixes add to the pack's, and the pack's label properties hold if it has none.
     """
 
-    __pydantic_config__: ClassVar[ConfigDict] = _FORBID
-
     url: Annotated[str, Field(min_length=1)]
-    name: str = ""
-    authority: str = ""
-    data: tuple[_PackPath, ...] = ()
-    union_default_graph: bool = True
-    prefixes: Mapping[str, str] = field(default_factory=dict)
-    label_properties: tuple[str, ...] = ()
-    void: _OptionalPath = None
-    void_graph: str = ""
 
 
 #: Spelled as a server spells its documents, since they are recognized by this prefix.
@@ -109,29 +115,19 @@ class DocumentSpace:
 
 
 @dataclass(frozen=True)
-class Pack:
+class Pack(_Described):
     """What a pack's ``pack.toml`` says; paths are absolute."""
-
-    __pydantic_config__: ClassVar[ConfigDict] = _FORBID
 
     key: str  #: The name it is loaded by: the folder's
     root: Path  #: The folder
     examples: _PackPath  #: The folder with the SHACL examples
     endpoint: str = ""  #: The public address of the endpoint; ``''`` in a bare folder
-    name: str = ""  #: The endpoint's name for people, e.g. ``UniProt``.
-    authority: str = ""  #: Who is responsible for the endpoint
     title: str = ""  #: One line
     description: str = ""  #: A paragraph
     licence: str = ""  #: The licence of the pack's data
-    prefixes: Mapping[str, str] = field(default_factory=dict)  #: Prefix → namespace
-    label_properties: tuple[str, ...] = ()  #: IRIs of the label properties
-    data: tuple[_PackPath, ...] = ()  #: The files of the embedded sample
     schema: _OptionalPath = None  #: Classes and properties, as Turtle
-    void: _OptionalPath = None  #: Service description and statistics, as Turtle
-    void_graph: str = ""  #: The named graph that the service description is loaded into
     hints: _OptionalPath = None  #: The folder with patterns, constraints and guides
     languages: tuple[str, ...] = ("en",)  #: The languages of the questions
-    union_default_graph: bool = True  #: Whether the default graph is the union of the named ones
     federated: tuple[FederatedEndpoint, ...] = ()  #: The endpoints that the examples federate with
     sources: tuple[Mapping[str, Any], ...] = ()  #: The source of each kind of fact
     test: _OptionalPath = None  #: The folder with a separate test set
@@ -196,47 +192,27 @@ def endpoint_config(
     pack: Pack,
     query_url: str | None = None,
     *,
+    of: FederatedEndpoint | None = None,
     federated: Sequence[EndpointConfig] = (),
     aliases: Mapping[str, str] | None = None,
 ) -> EndpointConfig:
-    """Return how to reach a pack's endpoint, at `query_url` if given."""
-    if not pack.endpoint:
+    """Return how to reach a pack's endpoint, at `query_url` if given.
+
+    With `of`, one of ``pack.federated``: prefixes and label properties of the pack are its
+    defaults, and `aliases` let it federate back.
+    """
+    source, url = of or pack, of.url if of else pack.endpoint
+    if not url:
         hint, where = f'add endpoint = "https://…" to its {_FILE}', str(pack.root)
         raise UsageError("the pack names no endpoint", where=where, hint=hint, code="no-endpoint")
-    own = {pack.endpoint: query_url} if query_url else {}
-    known = own if aliases is None else aliases
-    return _config(pack.endpoint, pack, pack, query_url, known, federated)
-
-
-def federated_config(
-    pack: Pack,
-    endpoint: FederatedEndpoint,
-    query_url: str | None = None,
-    *,
-    aliases: Mapping[str, str] | None = None,
-) -> EndpointConfig:
-    """Return how to reach one of the endpoints in ``pack.federated``, at `query_url` if given.
-
-    Prefixes and label properties of the pack are the defaults; `aliases` let it federate back.
-    """
-    return _config(endpoint.url, endpoint, pack, query_url, aliases or {})
-
-
-def _config(
-    url: str,
-    source: Pack | FederatedEndpoint,
-    pack: Pack,
-    query_url: str | None,
-    aliases: Mapping[str, str],
-    federated: Sequence[EndpointConfig] = (),
-) -> EndpointConfig:
+    own = {url: query_url} if query_url else {}
     config = EndpointConfig(
         url,
         source.name,
         source.authority,
         prefixes={**pack.prefixes, **source.prefixes},
         query_url=query_url,
-        aliases=dict(aliases),
+        aliases=dict(own if aliases is None else aliases),
         federated=tuple(federated),
     )
     labels = source.label_properties or pack.label_properties or config.label_properties
@@ -270,7 +246,7 @@ def open_endpoint(
         SetupError: If a server does not start, or the port is in use.
     """
     if url is not None or not pack.data:
-        public = [federated_config(pack, other) for other in pack.federated]
+        public = [endpoint_config(pack, of=other) for other in pack.federated]
         config = endpoint_config(pack, url, federated=public)
         # An agent must not make a public server send data to an address of its choice.
         yield replace(config, services=(*(other.url for other in pack.federated), *services))
@@ -282,9 +258,7 @@ def open_endpoint(
             list(pool.map(OxigraphServer.start, servers))
         publics = (pack.endpoint, *(other.url for other in others))
         aliases = {url: server.url for url, server in zip(publics, servers, strict=True)}
-        federated = [
-            federated_config(pack, other, aliases[other.url], aliases=aliases) for other in others
-        ]
+        federated = [endpoint_config(pack, aliases[o.url], of=o, aliases=aliases) for o in others]
         yield endpoint_config(pack, servers[0].url, federated=federated, aliases=aliases)
     finally:
         for server in servers:

@@ -137,14 +137,6 @@ def _says(said: str, name: str, language: str) -> bool:
     return bool(wanted) and f" {wanted}{end}" in said
 
 
-def schema_names_in(question: str, schema_iris: Iterable[str]) -> list[str]:
-    """Return the names of classes and properties that a question contains."""
-    local = {local_name(iri) for iri in schema_iris}
-    telling = {name for name in local if re.search(r"[a-z][A-Z]|_", name)}
-    words = re.findall(r"[\w-]+(?::[\w.-]+)?", question)
-    return [w for w in words if w in telling or w.partition(":")[2] in local - {""}]
-
-
 def schema_names(pack: Pack) -> dict[URIRef, list[str]]:
     """Return the labels of IRIs in a pack's schema, in all languages."""
     if pack.schema is None:

@@ -25,7 +25,7 @@ from reasoningbank.errors import QueryError
 from reasoningbank.sparql import address_key
 from reasoningbank.sparql.terms import absolute
 from reasoningbank.sparql.tokens import Token, closing
-from reasoningbank.sparql.tree import outline
+from reasoningbank.sparql.tree import QueryTree, outline
 
 #: Questions kept for each endpoint.
 QUESTIONS = 3
@@ -102,13 +102,13 @@ class Registry:
         return next((e for e in self.endpoints if key and address_key(e.url) == key), None)
 
 
-@dataclass(frozen=True)
+@dataclass
 class QueryScope:
-    """What a query names in the part that one endpoint answers."""
+    """What a query names in the part that one endpoint answers, in written order."""
 
     endpoint: str
-    graphs: tuple[str, ...] = ()
-    prefixes: tuple[tuple[str, str], ...] = ()
+    graphs: dict[str, None] = field(default_factory=dict)
+    prefixes: dict[str, str] = field(default_factory=dict)
 
 
 def query_scopes(query: str) -> tuple[QueryScope, ...]:
@@ -117,50 +117,45 @@ def query_scopes(query: str) -> tuple[QueryScope, ...]:
     braces = Counter(token.text for token in shape.body)
     if braces["{"] != braces["}"]:
         raise QueryError("a '{' is not closed, or a '}' closes nothing", hint=_UNREAD)
-    walk = _Walk(shape.body, shape.declared)
-    walk.read(shape.body, ("",))
-    return tuple(
-        QueryScope(name, tuple(walk.graphs[name]), tuple(walk.prefixes[name].items()))
-        for name in walk.seen
-    )
+    walk = _Walk(shape)
+    walk.read(shape.body, [walk.scopes[""]])
+    return tuple(walk.scopes.values())
 
 
 class _Walk:
     """Goes through the tokens, and from each SERVICE through those in its braces."""
 
-    def __init__(self, tokens: Sequence[Token], declared: Mapping[str, str]) -> None:
-        self._declared = declared
-        self._constants = _constants(tokens, declared)
-        self.graphs: dict[str, dict[str, None]] = defaultdict(dict)
-        self.prefixes: dict[str, dict[str, str]] = defaultdict(dict)
-        self.seen: dict[str, None] = {"": None}
+    def __init__(self, query: QueryTree) -> None:
+        self._declared = query.declared
+        self._constants = _constants(query.body, query.declared)
+        self.scopes = {"": QueryScope("")}
 
-    def read(self, tokens: Sequence[Token], here: tuple[str, ...]) -> None:
-        """Note what tokens name that the endpoints `here` answer."""
+    def read(self, tokens: Sequence[Token], here: Sequence[QueryScope]) -> None:
+        """Note what tokens name that the endpoints of the scopes `here` answer."""
         at = 0
         while at < len(tokens):
             token = tokens[at]
             at += 1
             prefix = token.text.partition(":")[0]
             if token.kind == "name" and prefix in self._declared:
-                for endpoint in here:
-                    self.prefixes[endpoint].setdefault(prefix, self._declared[prefix])
+                for scope in here:
+                    scope.prefixes[prefix] = self._declared[prefix]
             elif token.is_word("GRAPH", "FROM", "SERVICE"):
                 at += at < len(tokens) and tokens[at].is_word("NAMED", "SILENT")
                 named = self._iris(tokens[at : at + 1])
                 if not token.is_word("SERVICE"):
-                    for endpoint in here:
-                        self.graphs[endpoint].update(dict.fromkeys(named))
+                    for scope in here:
+                        scope.graphs |= dict.fromkeys(named)
                     continue
                 if at + 1 >= len(tokens) or tokens[at + 1].text != "{":
                     what = "SERVICE is not followed by an address and a '{'"
                     raise QueryError(what, hint=_UNREAD)
                 named = tuple(one for one in named if address_key(one) and "#" not in one)
-                self.seen.update(dict.fromkeys(named))
+                there = [self.scopes.setdefault(one, QueryScope(one)) for one in named]
                 # The content of a SERVICE with an unknown variable belongs to no scope.
-                there = named if named or tokens[at].kind == "variable" else here
+                inside = there if there or tokens[at].kind == "variable" else here
                 end = closing(tokens, at + 1)
-                self.read(tokens[at + 2 : end - 1], there)
+                self.read(tokens[at + 2 : end - 1], inside)
                 at = end
 
     def _iris(self, tokens: Sequence[Token]) -> tuple[str, ...]:
@@ -270,7 +265,7 @@ def _count(use: _Use, found: dict[str, _Counted]) -> None:
     for scope in use.scopes or ():
         asked = [scope.endpoint] if scope.endpoint else task.targets or [task.endpoint]
         for key in filter(None, map(address_key, asked)):
-            found[key].prefixes.update(scope.prefixes)
+            found[key].prefixes.update(scope.prefixes.items())
             for graph in scope.graphs:
                 found[key].graphs[graph].add(task.id)
 

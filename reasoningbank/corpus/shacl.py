@@ -13,7 +13,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from functools import cache, lru_cache
+from functools import cache, cached_property, lru_cache
 from html import unescape
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple, cast
@@ -22,7 +22,7 @@ import pyoxigraph as ox
 from rdflib import URIRef, namespace
 
 from reasoningbank.corpus.pack import Pack, load_pack
-from reasoningbank.corpus.splits import Split, groups_of, split_tasks
+from reasoningbank.corpus.splits import Split, split_tasks
 from reasoningbank.corpus.task import LoadedTask, QueryForm, Task, check_complexity
 from reasoningbank.findings import Finding
 from reasoningbank.schema import local_name, namespace_of
@@ -36,6 +36,9 @@ SCHEMA = "https://schema.org/"
 SPEX = "https://purl.expasy.org/sparql-examples/ontology#"
 #: Our own annotations of examples: group, bag, ordered.
 RB = "urn:reasoningbank:ontology#"
+
+#: The prefixes of a written file of examples, besides ``ex:``.
+PREFIXES = {"rb": RB, "rdfs": RDFS, "schema": SCHEMA, "sh": SH}
 
 #: The property that holds the query → its form.
 QUERY_PROPERTIES = {
@@ -74,6 +77,11 @@ _TRUE = ("true", "1")
 Value = ox.NamedNode | ox.BlankNode | ox.Literal
 
 
+def prefix_lines(prefixes: Mapping[str, str]) -> str:
+    """Return the declarations of prefixes in Turtle."""
+    return "".join(f"@prefix {name}: <{iri}> .\n" for name, iri in prefixes.items())
+
+
 @lru_cache(maxsize=1024)
 def property_of(iri: str) -> str:
     """Return the property that an IRI means, correcting misspelled ones of our vocabularies."""
@@ -93,11 +101,23 @@ class RawExample:
     """What a file says about one example: values by corrected property, in order."""
 
     resource: str
+    file: str
     values: dict[str, list[Value]] = field(default_factory=lambda: defaultdict(list))
+
+    @cached_property
+    def id(self) -> str:
+        """The id that its task has or would have."""
+        # Of a URN, its part after the last colon.
+        name = re.sub(r"^(.*[/#]|.*:)", "", self.resource.rstrip("/#:"))
+        return re.sub(r"[^\w.\-]+", "_", name) or PurePosixPath(self.file).stem
 
     def texts(self, iri: str) -> list[str]:
         """Return the lexical values of a property."""
         return [v.value for v in self.values.get(iri, ())]
+
+    def finding(self, code: str, what: str, hint: str = "", **fields: Any) -> Finding:
+        """Return a finding on the example."""
+        return Finding(code, f"{self.id} {what}", self.file, hint, {"id": self.id, **fields})
 
 
 @dataclass
@@ -110,15 +130,20 @@ class ExampleFile:
     findings: list[Finding] = field(default_factory=list)
 
 
-def read_example_file(path: Path, name: str) -> ExampleFile:
-    """Read the examples of one Turtle file, called `name` in findings."""
+def read_examples(folder: Path) -> list[ExampleFile]:
+    """Read the Turtle files of a folder."""
+    files = sorted(folder.rglob("*.ttl"))
+    return [_read_file(file, file.relative_to(folder).as_posix()) for file in files]
+
+
+def _read_file(path: Path, name: str) -> ExampleFile:
     out = ExampleFile(name)
     subjects: dict[str, RawExample] = {}
     last = ""
     try:
         for key, predicate, value in _statements(path.read_bytes()):
             last = key
-            raw = subjects.setdefault(key, RawExample("" if key.startswith("_:") else key))
+            raw = subjects.setdefault(key, RawExample("" if key.startswith("_:") else key, name))
             iri = property_of(predicate)
             raw.values[iri].append(value)
             if iri != predicate:
@@ -161,13 +186,6 @@ def canonical_targets(targets: Iterable[str], preferred: str = "") -> dict[str, 
         if key := address_key(target):
             chosen.setdefault(key, target)
     return {t: chosen[key] for t in counts if (key := address_key(t))}
-
-
-def task_id(raw: RawExample, file: str) -> str:
-    """Return the id of an example's task."""
-    # Of a URN, its part after the last colon.
-    name = re.sub(r"^(.*[/#]|.*:)", "", raw.resource.rstrip("/#:"))
-    return re.sub(r"[^\w.\-]+", "_", name) or PurePosixPath(file).stem
 
 
 def declared_prefixes(query: str) -> dict[str, str]:
@@ -213,17 +231,14 @@ def complete_prefixes(query: str, known: Mapping[str, str]) -> Completed:
 class TaskDraft:
     """Turns an example into a task; oddities go to `findings`."""
 
-    def __init__(self, raw: RawExample, file: str, findings: list[Finding]) -> None:
+    def __init__(self, raw: RawExample, findings: list[Finding]) -> None:
         self.raw = raw
-        self.file = file
         self.findings = findings
-        self.id = task_id(raw, file)
-        if self.id != PurePosixPath(file).stem and not raw.texts(RB + "template"):
+        if raw.id != PurePosixPath(raw.file).stem and not raw.texts(RB + "template"):
             self._note("id-mismatch", "is in a file with another name")
 
     def _note(self, code: str, what: str, hint: str = "", **fields: Any) -> None:
-        facts = {"id": self.id, **fields}
-        self.findings.append(Finding(code, f"{self.id} {what}", self.file, hint, facts))
+        self.findings.append(self.raw.finding(code, what, hint, **fields))
 
     def task(
         self, pack: Pack, targets: Mapping[str, str], prefixes: Mapping[str, str], language: str
@@ -245,7 +260,7 @@ class TaskDraft:
             return next(iter(texts(RB + name)), "")
 
         task = LoadedTask(
-            id=self.id,
+            id=self.raw.id,
             query=question[0],
             expected_sparql=completed.text,
             endpoint=self._target(pack.endpoint, targets),
@@ -253,7 +268,7 @@ class TaskDraft:
             form=form,
             resource=self.raw.resource,
             federates_with=tuple(dict.fromkeys(texts(SPEX + "federatesWith"))),
-            source_file=self.file,
+            source_file=self.raw.file,
             corpus=pack.key,
             group=first("group"),
             bag=any(v in _TRUE for v in texts(RB + "bag")),
@@ -343,11 +358,6 @@ class Corpus:
     tasks: tuple[LoadedTask, ...]  #: Sorted by source file, then by order in the file
     findings: tuple[Finding, ...]  #: Sorted by file (`where`) and code
 
-    @property
-    def groups(self) -> dict[str, list[Task]]:
-        """The tasks by group."""
-        return groups_of(self.tasks)
-
     def split(self, seed: int = 0) -> Split:
         """Return train, dev and test with the default shares."""
         return split_tasks(self.tasks, seed=seed)
@@ -380,11 +390,7 @@ def load_shacl_tasks(
 def load_corpus(path: str | Path | Pack, *, language: str = "en") -> Corpus:
     """Load a corpus with its findings; arguments as in `load_shacl_tasks`."""
     pack = path if isinstance(path, Pack) else load_pack(path)
-    root = pack.examples
-    files = [
-        read_example_file(file, file.relative_to(root).as_posix())
-        for file in sorted(root.rglob("*.ttl"))
-    ]
+    files = read_examples(pack.examples)
     findings = [finding for file in files for finding in file.findings]
     targets = canonical_targets(
         (t for file in files for raw in file.examples for t in raw.texts(SCHEMA + "target")),
@@ -392,13 +398,13 @@ def load_corpus(path: str | Path | Pack, *, language: str = "en") -> Corpus:
     )
     prefixes_for = _prefixes_by_folder(files, pack.prefixes)
     drafts = (
-        TaskDraft(raw, file.path, findings).task(pack, targets, prefixes_for(file.path), language)
+        TaskDraft(raw, findings).task(pack, targets, prefixes_for(file.path), language)
         for file in files
         for raw in file.examples
     )
     tasks = [task for task in drafts if task is not None]
     if not tasks:
-        findings.append(Finding("no-examples", f"{root.name} holds no SHACL example", "."))
+        findings.append(Finding("no-examples", f"{pack.examples.name} holds no SHACL example", "."))
     unique = _with_unique_ids(tasks, findings)
     findings.sort(key=lambda finding: (finding.where, finding.code))
     return Corpus(pack.key, unique, tuple(findings))

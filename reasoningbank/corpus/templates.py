@@ -26,12 +26,10 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from reasoningbank.corpus.pack import Pack
 from reasoningbank.corpus.shacl import (
     CLASS_OF_FORM,
+    PREFIXES,
     QUERY_PROPERTIES,
-    RB,
-    RDFS,
-    SCHEMA,
-    SH,
     SPEX,
+    prefix_lines,
 )
 from reasoningbank.corpus.splits import PARTS, SplitName
 from reasoningbank.errors import QueryError, UsageError, read_toml, unknown_key
@@ -192,7 +190,8 @@ def _surface_forms(slot: TemplateSlot, pack: Pack, client: SPARQLClient) -> _For
     if slot.query:
         for value, text in _rows(client, slot.query, "value", "text"):
             if isinstance(text, ox.Literal) and text.value:
-                found.append((_written(value, pack), _Form(text.value, text.language or "")))
+                plain = written(value, pack.prefixes, max_chars=LONG)
+                found.append((plain, _Form(text.value, text.language or "")))
     named: dict[str, set[str]] = defaultdict(set)
     for value, form in found:
         named[form.text.casefold()].add(value)
@@ -229,11 +228,6 @@ def _rows(client: SPARQLClient, query: str, *names: str) -> Iterator[tuple[Any, 
             yield tuple(row[i] for i in at)
 
 
-def _written(term: ox.NamedNode | ox.BlankNode | ox.Literal, pack: Pack) -> str:
-    """Return a term as a gold has it: with the pack's prefixes where that is plain."""
-    return written(term, pack.prefixes, max_chars=LONG)
-
-
 class _Builder(NamedTuple):
     """Makes the instances of one template; `forms` are those of its places."""
 
@@ -264,7 +258,8 @@ class _Builder(NamedTuple):
         places = self.template.places
         if self.template.draw:
             rows = _rows(self.client, self.template.draw, *places)
-            drawn = sorted({tuple(_written(term, self.pack) for term in row) for row in rows})
+            known = self.pack.prefixes
+            drawn = sorted({tuple(written(t, known, max_chars=LONG) for t in row) for row in rows})
             self.random.shuffle(drawn)
             for row in drawn:
                 chosen = dict(zip(places, row, strict=True))
@@ -325,9 +320,7 @@ def write_instances(pack: Pack, instances: Sequence[Instance], folder: Path) -> 
         by_template[instance.template.id].append(instance)
     for old in folder.glob("*.ttl"):
         old.unlink()
-    names = {"ex": f"urn:reasoningbank:{pack.key}/instances/", "rb": RB, "rdfs": RDFS}
-    names |= {"schema": SCHEMA, "sh": SH}
-    header = "".join(f"@prefix {prefix}: <{iri}> .\n" for prefix, iri in names.items())
+    header = prefix_lines({"ex": f"urn:reasoningbank:{pack.key}/instances/", **PREFIXES})
     for name, own in by_template.items():
         text = "\n".join([header, *(_example(pack, instance) for instance in own)])
         (folder / f"{name}.ttl").write_text(text, encoding="utf-8")

@@ -11,16 +11,16 @@ import time
 import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from difflib import get_close_matches
 from functools import cache, lru_cache
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Literal, NamedTuple, cast
+from typing import Any, Literal, cast
 
 import pyoxigraph as ox
 from rdflib import RDF, BNode, Graph, URIRef
 from rdflib import namespace as known
+from rdflib.plugins.sparql.sparql import Query
 from rdflib.term import Literal as Text
 from rdflib.term import Node
 
@@ -33,8 +33,7 @@ from reasoningbank.corpus.shacl import (
     complete_prefixes,
     declared_prefixes,
     load_corpus,
-    read_example_file,
-    task_id,
+    read_examples,
 )
 from reasoningbank.corpus.task import LoadedTask, Task
 from reasoningbank.errors import EndpointError, QueryError, SetupError
@@ -85,6 +84,8 @@ SEVERITIES: Mapping[str, Severity] = MappingProxyType(
 )
 
 _Names = Mapping[URIRef, Sequence[str]]
+#: A task and its parsed gold.
+_Asked = tuple[Task, Query]
 
 
 def severity_of(finding: Finding) -> Severity:
@@ -101,24 +102,6 @@ def finding_row(finding: Finding) -> dict[str, Any]:
         "message": f"{finding.what}; {finding.hint}" if finding.hint else finding.what,
         "fields": dict(finding.fields),
     }
-
-
-class _Example(NamedTuple):
-    """An example, the id that its task has or would have, and its file."""
-
-    file: str
-    id: str
-    raw: RawExample
-
-    def finding(self, code: str, what: str, **fields: Any) -> Finding:
-        return Finding(code, f"{self.id} {what}", self.file, fields={"id": self.id, **fields})
-
-
-class _CheckedQuery(NamedTuple):
-    """A task, and its gold as it would be sent; None for an update or an unreadable one."""
-
-    task: Task
-    prepared: PreparedQuery | None
 
 
 def validate(
@@ -148,12 +131,7 @@ def validate(
     """
     pack = path if isinstance(path, Pack) else load_pack(path)
     corpus = load_corpus(pack, language=language)
-    examples = [
-        _Example(name, task_id(raw, name), raw)
-        for path in sorted(pack.examples.rglob("*.ttl"))
-        for name in [path.relative_to(pack.examples).as_posix()]
-        for raw in read_example_file(path, name).examples
-    ]
+    examples = [raw for file in read_examples(pack.examples) for raw in file.examples]
     loaded = {(f.where, f.code, f.fields.get("id")) for f in corpus.findings}
     found = list(corpus.findings)
     found += (
@@ -161,19 +139,22 @@ def validate(
     )
     for example in examples:
         found += _unknown_properties(example)
-    checked = [_CheckedQuery(task, _check_query(task, found)) for task in corpus.tasks]
+    checked = {task.id: _check_query(task, found) for task in corpus.tasks}
+    parsed = {name: one.parsed for name, one in checked.items() if one is not None and one.parsed}
     labels = schema_names(pack)
-    for asked in (checked, *_in_other_languages(checked, pack, language)):
-        found += _unmentioned(asked, client, labels)
+    for other in dict.fromkeys((language, *pack.languages)):
+        tasks = corpus.tasks if other == language else load_corpus(pack, language=other).tasks
+        own = [t for t in tasks if t.id in parsed and other in (language, t.language)]
+        found += _unmentioned([(task, parsed[task.id]) for task in own], client, labels)
     if client is not None:
-        golds = [one.task for one in checked if one.prepared is not None]
+        golds = [task for task in corpus.tasks if checked[task.id] is not None]
         found += _gold_findings(golds, client, slow_s=slow_s, max_rows=max_rows)
     unique = {(f.where, f.code, f.what): f for f in found}
     return tuple(unique[key] for key in sorted(unique))
 
 
-def _unknown_properties(example: _Example) -> Iterator[Finding]:
-    for written in example.raw.values:
+def _unknown_properties(example: RawExample) -> Iterator[Finding]:
+    for written in example.values:
         terms = _vocabulary_of(written)
         if terms is None or written in terms or written in PROPERTIES:
             continue
@@ -181,9 +162,9 @@ def _unknown_properties(example: _Example) -> Iterator[Finding]:
         close = get_close_matches(local_name(written.rstrip("/#:")), by_name, n=1, cutoff=0.7)
         near = [by_name[name] for name in close]
         what = f"uses <{written}>, which its vocabulary does not have"
-        facts = {"property": written, "replacements": near}
         hint = f"did you mean <{near[0]}>?" if near else ""
-        yield replace(example.finding("unknown-property", what, **facts), hint=hint)
+        facts = {"property": written, "replacements": near}
+        yield example.finding("unknown-property", what, hint, **facts)
 
 
 @lru_cache(maxsize=1024)
@@ -214,7 +195,7 @@ def _shapes() -> Graph:
     return Graph().parse(shapes_file(), format="turtle")
 
 
-def _shape_findings(examples: Sequence[_Example]) -> Iterator[Finding]:
+def _shape_findings(examples: Sequence[RawExample]) -> Iterator[Finding]:
     """Check examples with the shapes, misspelled properties as they were meant."""
     import pyshacl
 
@@ -226,7 +207,7 @@ def _shape_findings(examples: Sequence[_Example]) -> Iterator[Finding]:
         # rdflib warns of ill-typed literals, which are findings here.
         warnings.simplefilter("ignore")
         for node, example in nodes.items():
-            for property_, values in example.raw.values.items():
+            for property_, values in example.values.items():
                 for value in values:
                     graph.add((node, URIRef(property_), _node(value)))
         _, report, _ = pyshacl.validate(graph, shacl_graph=_shapes(), inplace=True)
@@ -310,10 +291,10 @@ def _refused(parse: Callable[[str], object], text: str) -> str:
 
 
 def _unmentioned(
-    checked: Sequence[_CheckedQuery], client: SPARQLClient | None, labels: _Names
+    asked: Sequence[_Asked], client: SPARQLClient | None, labels: _Names
 ) -> Iterator[Finding]:
     names = dict(labels)
-    left = _left_out(checked, names)
+    left = _left_out(asked, names)
     if client is not None:
         # An endpoint is asked only about IRIs that are not mentioned by their own name.
         for config in (client.config, *client.config.federated):
@@ -322,7 +303,7 @@ def _unmentioned(
                 for node, found in _names_of(sorted(wanted), SPARQLClient(config)).items():
                     names[node] = [*names.get(node, ()), *found]
                 left = _left_out([one for one, _ in left], names)
-    for one, constants in left:
+    for (task, _), constants in left:
         kept = [
             c
             for c in constants
@@ -332,38 +313,20 @@ def _unmentioned(
         if kept:
             shown = ", ".join(map(_shown, kept[:_MOST_NAMED]))
             more = f" and {len(kept) - _MOST_NAMED} more" if len(kept) > _MOST_NAMED else ""
-            language = one.task.language
+            language = task.language
             tongue = "" if language == "en" else f" in {language!r}"
             what = f"the question{tongue} does not mention {shown}{more}"
             facts = {"constants": [str(constant) for constant in kept], "language": language}
-            yield _finding(one.task, "unmentioned-constant", what, **facts)
+            yield _finding(task, "unmentioned-constant", what, **facts)
 
 
-def _in_other_languages(
-    checked: Sequence[_CheckedQuery], pack: Pack, language: str
-) -> Iterator[list[_CheckedQuery]]:
-    """Yield the queries with their questions in each further language of the pack."""
-    for other in pack.languages:
-        if other != language:
-            tasks = {t.id: t for t in load_corpus(pack, language=other).tasks}
-            asked = [_CheckedQuery(tasks[one.task.id], one.prepared) for one in checked]
-            yield [one for one in asked if one.task.language == other]
-
-
-def _left_out(
-    checked: Iterable[_CheckedQuery], names: _Names
-) -> list[tuple[_CheckedQuery, list[URIRef | Text]]]:
+def _left_out(asked: Iterable[_Asked], names: _Names) -> list[tuple[_Asked, list[URIRef | Text]]]:
     found = []
-    for one in checked:
-        if one.prepared is not None and one.prepared.parsed is not None:
-            constants = unmentioned(
-                one.task.query,
-                one.prepared.parsed,
-                lambda i: names.get(i, ()),
-                language=one.task.language.split("-")[0],
-            )
-            if constants:
-                found.append((one, constants))
+    for task, gold in asked:
+        language = task.language.split("-")[0]
+        left = unmentioned(task.query, gold, lambda i: names.get(i, ()), language=language)
+        if left:
+            found.append(((task, gold), left))
     return found
 
 

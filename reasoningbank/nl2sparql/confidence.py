@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -51,17 +52,16 @@ class Calibration(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     scores: tuple[float, ...] = Field(min_length=1)  #: Scores in ascending order
-    rates: tuple[float, ...] = Field(min_length=1)  #: The share of right queries at each
+    #: The share of right queries at each
+    rates: tuple[Annotated[float, Field(ge=0, le=1)], ...] = Field(min_length=1)
     trials: int = Field(ge=1)  #: Number of judged trials
     model: str = ""  #: The model, as `reasoningbank.lm.asked_as` names it; empty for any
 
     @model_validator(mode="after")
     def _is_a_table(self) -> Calibration:
-        rising = all(a < b for a, b in zip(self.scores, self.scores[1:], strict=False))
+        rising = all(a < b for a, b in pairwise(self.scores))
         if len(self.scores) != len(self.rates) or not rising:
             raise ValueError("scores must ascend, with one rate for each")
-        if not all(0 <= rate <= 1 for rate in self.rates):
-            raise ValueError("a rate must be from 0 to 1")
         return self
 
     def rate(self, score: float) -> float:

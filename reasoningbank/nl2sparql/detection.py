@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from statistics import fmean
 from typing import Any, NamedTuple
 
 from rdflib.term import Identifier, Literal, URIRef, Variable
@@ -380,42 +381,27 @@ def walk_links(
 # -- evaluation ---------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Rate:
-    """Counts of one pattern, or of all patterns."""
+class Rate(NamedTuple):
+    """Precision, recall and their harmonic mean; 1 where there is nothing to count."""
 
-    right: int = 0  #: Detected and needed
-    wrong: int = 0  #: Detected but not needed
-    missed: int = 0  #: Needed but not detected
+    precision: float
+    recall: float
+    f1: float
 
-    @property
-    def precision(self) -> float:
-        """Share of the detected patterns that are right; 1 if none was detected."""
-        given = self.right + self.wrong
-        return self.right / given if given else 1.0
-
-    @property
-    def recall(self) -> float:
-        """Share of the needed patterns that were detected; 1 if none is needed."""
-        needed = self.right + self.missed
-        return self.right / needed if needed else 1.0
-
-    @property
-    def f1(self) -> float:
-        """Harmonic mean of precision and recall."""
-        both = 2 * self.right + self.wrong + self.missed
-        return 2 * self.right / both if both else 1.0
+    @classmethod
+    def of(cls, right: int, wrong: int, missed: int) -> Rate:
+        """Return the rate of what was detected and needed, only detected, and only needed."""
+        whole = (right + wrong, right + missed, right + (wrong + missed) / 2)
+        return cls(*(right / one if one else 1.0 for one in whole))
 
 
 @dataclass(frozen=True)
 class PatternReport:
     """How a detector did on labelled questions."""
 
-    by_pattern: dict[str, Rate]  #: Counts of each pattern
-    micro: Rate  #: Counts of all patterns together
+    micro: Rate  #: That of all patterns together
     macro_f1: float  #: Mean of the patterns' F1
     exact: float  #: Share of questions with exactly the needed patterns
-    questions: int  #: Number of questions
 
 
 def pattern_report(
@@ -426,13 +412,9 @@ def pattern_report(
     right = Counter(name for given, gold in sets for name in given & gold)
     wrong = Counter(name for given, gold in sets for name in given - gold)
     missed = Counter(name for given, gold in sets for name in gold - given)
-    names = sorted({*right, *wrong, *missed})
-    rates = {name: Rate(right[name], wrong[name], missed[name]) for name in names}
-    exact = sum(given == gold for given, gold in sets)
+    rates = [Rate.of(right[n], wrong[n], missed[n]).f1 for n in {*right, *wrong, *missed}]
     return PatternReport(
-        by_pattern=rates,
-        micro=Rate(right.total(), wrong.total(), missed.total()),
-        macro_f1=sum(rate.f1 for rate in rates.values()) / len(rates) if rates else 1.0,
-        exact=exact / len(sets) if sets else 1.0,
-        questions=len(sets),
+        micro=Rate.of(right.total(), wrong.total(), missed.total()),
+        macro_f1=fmean(rates) if rates else 1.0,
+        exact=fmean(given == gold for given, gold in sets) if sets else 1.0,
     )

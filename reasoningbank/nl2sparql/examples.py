@@ -16,6 +16,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from types import MappingProxyType
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -147,22 +148,19 @@ class Retriever(ABC):
     """Finds examples for a question."""
 
     examples: tuple[PackExample, ...]
+    hidden: frozenset[str] = frozenset()  #: Ids of examples that are never found
+
+    def without(self, groups: Collection[str] = (), ids: Iterable[str] = ()) -> Self:
+        """Return a retriever that does not find some groups of examples, and single ones."""
+        other = copy.copy(self)
+        other.hidden = self.hidden.union(ids, (e.id for e in self.examples if e.group in groups))
+        return other
 
     def retrieve(
-        self,
-        question: str,
-        top_k: int = 5,
-        *,
-        patterns: Collection[Detected] | None = None,
-        without_groups: Collection[str] = (),
-        without_ids: Collection[str] = (),
+        self, question: str, top_k: int = 5, *, patterns: Collection[Detected] | None = None
     ) -> list[Retrieved]:
         """Return the best examples, best first; ties by id."""
-        kept = [
-            number
-            for number, one in enumerate(self.examples)
-            if one.group not in without_groups and one.id not in without_ids
-        ]
+        kept = [number for number, one in enumerate(self.examples) if one.id not in self.hidden]
         if top_k < 1 or not question.strip() or not kept:
             return []
         return self._ranked(question, kept, patterns)[:top_k]
@@ -286,39 +284,33 @@ def _overlap(detected: Mapping[str, float], patterns: Sequence[str]) -> float:
     return round(shared / both, 6)
 
 
-@dataclass(frozen=True)
-class ShownExamples:
-    """What an attempt may retrieve from."""
+@dataclass
+class ExampleSettings:
+    """How an agent's examples are found."""
 
-    retriever: Retriever
-    without_groups: frozenset[str] = frozenset()
-    without_ids: frozenset[str] = frozenset()
+    retrieval: str = "hybrid"  #: One of `RETRIEVALS`
+    #: The embedding model, as named for `retrieval.open_embedder`
+    embedding: str = DEFAULT_EMBEDDER
+    index: str = DEFAULT_INDEX  #: What compares vectors, one of `retrieval.INDEXES`
+    #: Whether the groups of hidden tasks are hidden too (leave-group-out)
+    whole_groups: bool = True
 
-
-def shown_examples(
-    pack: Pack,
-    hidden: frozenset[str] = frozenset(),
-    *,
-    whole_groups: bool = True,
-    retrieval: str = "hybrid",
-    embedding: str = DEFAULT_EMBEDDER,
-    index: str = DEFAULT_INDEX,
-) -> ShownExamples:
-    """Return what may be retrieved if some tasks are hidden."""
-    if retrieval not in RETRIEVALS:
-        hint = f"choose {', '.join(RETRIEVALS)}"
-        raise UsageError(f"examples cannot be retrieved by {retrieval!r}", hint=hint)
-    with _lock:
-        # Two threads would both embed all questions.
-        hybrid = _opened(example_pack(pack), embedding, index)
-    weights = RETRIEVALS[retrieval]
-    retriever: Retriever = RandomRetriever(hybrid.examples)
-    if weights is not None:
+    def retriever(self, pack: Pack, hidden: frozenset[str] = frozenset()) -> Retriever:
+        """Return what finds the examples of a pack if some tasks are hidden."""
+        if self.retrieval not in RETRIEVALS:
+            hint = f"choose {', '.join(RETRIEVALS)}"
+            raise UsageError(f"examples cannot be retrieved by {self.retrieval!r}", hint=hint)
+        with _lock:
+            # Two threads would both embed all questions.
+            hybrid = _opened(example_pack(pack), self.embedding, self.index)
+        groups = _groups_of(pack, hidden) if self.whole_groups else ()
+        weights = RETRIEVALS[self.retrieval]
+        if weights is None:
+            return RandomRetriever(hybrid.examples).without(groups, hidden)
         # The vectors of the examples are shared.
-        retriever = weighted = copy.copy(hybrid)
-        weighted.weights = weights
-    hidden_groups = _groups_of(pack, hidden) if whole_groups else frozenset()
-    return ShownExamples(retriever, hidden_groups, frozenset(hidden))
+        found = hybrid.without(groups, hidden)
+        found.weights = weights
+        return found
 
 
 def examples_left(pack: Pack, hidden: frozenset[str]) -> int:

@@ -127,9 +127,7 @@ def _focus(nodes: Nodes, family: str, names: tuple[str, ...]) -> Any:
         ranked = sorted(zip(others, state["retrieved_examples"], strict=True), key=itemgetter(0))
         return {
             "family": "" if family == GENERAL else family,
-            "relevant_constraints": build_constraints(
-                needs, nodes.pack, most_chars=nodes.settings.most_chars
-            ),
+            "relevant_constraints": build_constraints(needs, nodes.pack),
             "retrieved_examples": [one for _, one in ranked],
         }
 

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, TypeVar
@@ -276,32 +275,17 @@ class Constraints(HintModel):
     entries: Entries = Entries()  #: The rule for several entries
     #: What the ends of relations mean
     directions: tuple[Direction, ...] = Field((), validation_alias="direction")
-    #: Namespaces by prefix, in the order in which a model sees them
-    prefixes: Mapping[str, str] = {}
-
-    def pattern_names(self) -> list[str]:
-        """Return every pattern that a rule names."""
-        lists = [one.patterns for one in self.properties] + [one.patterns for one in self.rules]
-        ends = [name for one in self.directions for name in (one.pattern, *one.unless)]
-        return [*sum(lists, ()), *ends, *self.entries.patterns]
 
 
 @lru_cache(maxsize=32)
 def load_constraints(pack: Pack) -> Constraints:
     """Read the rules of a pack, once a process; a pack without the file has none."""
     found, where = read_hints(pack, "constraints.toml", Constraints)
-    patterns = load_patterns(pack)
-    for name in found.pattern_names():
-        patterns.named(name, where)
-    return found.model_copy(update={"prefixes": dict(pack.prefixes)})
-
-
-@dataclass(frozen=True)
-class ConstraintPrompt:
-    """Rules for a prompt."""
-
-    text: str  #: The rules; the base first and always the same, so that a server caches it
-    left_out: tuple[str, ...] = ()  #: Titles of what no longer fitted
+    lists = [one.patterns for one in found.properties] + [one.patterns for one in found.rules]
+    lists += [(one.pattern, *one.unless) for one in found.directions]
+    for name in (*sum(lists, ()), *found.entries.patterns):
+        load_patterns(pack).named(name, where)
+    return found
 
 
 def get_constraints_for_patterns(
@@ -324,7 +308,9 @@ def get_constraints_for_patterns(
 def build_constraints(
     patterns: Iterable[str], pack: Pack | str = DEFAULT_PACK, *, most_chars: int = MOST_CHARS
 ) -> str:
-    """Return what a model should know to write a query of some patterns.
+    """Return what a model should know to write a query of some patterns, in whole parts.
+
+    The base comes first and is always the same, so that a server caches it.
 
     Args:
         patterns: Names of patterns, or aliases such as ``SEMANTIC_RELATION``; case is ignored.
@@ -334,31 +320,21 @@ def build_constraints(
     Raises:
         UsageError: If there is no such pack or pattern, or its rules cannot be read.
     """
-    return constraint_prompt(patterns, pack, most_chars=most_chars).text
-
-
-def constraint_prompt(
-    patterns: Iterable[str], pack: Pack | str = DEFAULT_PACK, *, most_chars: int = MOST_CHARS
-) -> ConstraintPrompt:
-    """Return what `build_constraints` returns, with what was left out: always whole parts."""
-    constraints = load_constraints(as_pack(pack))
-    wanted = _wanted(patterns, pack)
+    pack = as_pack(pack)
+    constraints, wanted = load_constraints(pack), _wanted(patterns, pack)
     rules = get_constraints_for_patterns(wanted, pack)
     table = [row for row in constraints.properties if set(row.patterns) & set(wanted)]
     # Rules say what goes wrong; the table is next.
-    optional = [(rule.title, f"{rule.title}: {rule.text.strip()}") for rule in rules]
-    optional[1:1] = [("property table", _table("For this question:", table))] if table else []
-    head = _base(constraints)
+    optional = [f"{rule.title}: {rule.text.strip()}" for rule in rules]
+    optional[1:1] = [_table("For this question:", table)] if table else []
+    head = _base(constraints, pack.prefixes)
     parts = [head] if head else []
-    left_out: list[str] = []
     room = most_chars - len(head)
-    for title, text in optional:
-        if len(text) + 2 > room:
-            left_out.append(title)
-        else:
+    for text in optional:
+        if len(text) + 2 <= room:
             room -= len(text) + 2
             parts.append(text)
-    return ConstraintPrompt("\n\n".join(parts), tuple(left_out))
+    return "\n\n".join(parts)
 
 
 def _wanted(patterns: Iterable[str], pack: Pack | str) -> list[str]:
@@ -367,10 +343,9 @@ def _wanted(patterns: Iterable[str], pack: Pack | str) -> list[str]:
     return list(dict.fromkeys(known for those in found.values() for known in those))
 
 
-def _base(constraints: Constraints) -> str:
+def _base(constraints: Constraints, prefixes: Iterable[str]) -> str:
     parts = [constraints.start.text.strip()]
-    if constraints.prefixes:
-        names = ", ".join(f"{prefix}:" for prefix in sorted(constraints.prefixes))
+    if names := ", ".join(f"{prefix}:" for prefix in sorted(prefixes)):
         parts.append(f"Prefixes that are declared for you: {names}")
     if constraints.sources:
         lines = [f"- {one.name} ({one.where}): {one.text}" for one in constraints.sources]

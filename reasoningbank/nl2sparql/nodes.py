@@ -29,10 +29,9 @@ from reasoningbank.nl2sparql.confidence import (
     load_calibration,
 )
 from reasoningbank.nl2sparql.detection import Detected, detector_of
-from reasoningbank.nl2sparql.examples import Retrieved, ShownExamples, shown_examples
-from reasoningbank.nl2sparql.hints import MOST_CHARS, load_constraints, load_patterns
+from reasoningbank.nl2sparql.examples import ExampleSettings, Retrieved
+from reasoningbank.nl2sparql.hints import load_constraints, load_patterns
 from reasoningbank.nl2sparql.validation import validate
-from reasoningbank.retrieval import DEFAULT_EMBEDDER, DEFAULT_INDEX
 from reasoningbank.schema import (
     Schema,
     Statement,
@@ -64,8 +63,8 @@ _TYPE = STANDARD_PREFIXES["rdf"] + "type"
 Complexity = Literal["simple", "moderate", "complex"]
 
 
-@dataclass(frozen=True)
-class GraphSettings:
+@dataclass
+class GraphSettings(ExampleSettings):
     """Settings of a graph; each of its own steps can be switched off."""
 
     #: Whether a model says what the question needs; otherwise the pack's rules do
@@ -80,15 +79,7 @@ class GraphSettings:
     max_attempts: int = 3  #: Most queries that are written
     top_k: int = 5  #: Examples that are retrieved
     shown: int = 3  #: Examples that the writer sees
-    #: How they are found: ``hybrid``, ``semantic``, ``bm25``, ``pattern``, ``random``
-    retrieval: str = "hybrid"
-    #: The embedding model, as named for `retrieval.open_embedder`
-    embedding: str = DEFAULT_EMBEDDER
-    index: str = DEFAULT_INDEX  #: What compares vectors, one of `retrieval.INDEXES`
-    most_chars: int = MOST_CHARS  #: Most characters of the rules
     timeout_s: float = 30.0  #: Seconds a query may take
-    #: Whether the groups of hidden tasks are hidden too (leave-group-out)
-    whole_groups: bool = True
 
     def __post_init__(self) -> None:
         if self.max_attempts < 1 or min(self.top_k, self.shown) < 0 or self.timeout_s <= 0:
@@ -293,15 +284,6 @@ class Nodes:
         table = load_calibration(pack, model=getattr(episode.lm, "model", ""))
         return cls(episode, pack, settings, episode.lm, fast, table)
 
-    @property
-    def shown(self) -> ShownExamples:
-        """The examples that may be retrieved."""
-        chosen = {
-            name: getattr(self.settings, name)
-            for name in ("whole_groups", "retrieval", "embedding", "index")
-        }
-        return shown_examples(self.pack, self.episode.hidden, **chosen)
-
     def ask_fast(self, signature: Any, **inputs: str) -> dict[str, Any]:
         """Count a turn, and ask the fast model; empty if its reply cannot be parsed."""
         self.episode.meter.turn()
@@ -366,21 +348,14 @@ class Nodes:
 
     def retrieve(self, state: NL2SPARQLState) -> Update:
         """Find examples for the question and each step; the best of each come first."""
-        shown, top_k = self.shown, self.settings.top_k
-        before = frozenset(state["shown_ids"])
+        top_k, before = self.settings.top_k, frozenset(state["shown_ids"])
         earlier = (one for one in state["retrieved_examples"] if one["id"] in before)
         nearest = max(earlier, key=lambda one: one["score"], default={"id": ""})["id"]
         needs = [Detected(name, score) for name, score in state["pattern_scores"].items()]
-        found = [
-            shown.retriever.retrieve(
-                task,
-                top_k,
-                patterns=needs,
-                without_groups=shown.without_groups,
-                without_ids=shown.without_ids | (before - {nearest}),
-            )
-            for task in dict.fromkeys((asked(state), *state["sub_tasks"]))
-        ]
+        retriever = self.settings.retriever(self.pack, self.episode.hidden)
+        retriever = retriever.without(ids=before - {nearest})
+        tasks = dict.fromkeys((asked(state), *state["sub_tasks"]))
+        found = [retriever.retrieve(task, top_k, patterns=needs) for task in tasks]
         unique: dict[str, Retrieved] = {}
         # One of each list in turn, so that every step of the plan has one.
         for one in filter(None, chain.from_iterable(zip_longest(*found))):

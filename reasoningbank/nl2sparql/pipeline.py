@@ -25,18 +25,17 @@ from reasoningbank.nl2sparql.confidence import Confidence, confidence_score, loa
 from reasoningbank.nl2sparql.detection import Detected, detector_of
 from reasoningbank.nl2sparql.examples import (
     NEAR,
+    ExampleSettings,
     HybridRetriever,
     PackExample,
     Retrieved,
     Retriever,
     nearest_question,
-    shown_examples,
     swap_entities,
 )
-from reasoningbank.nl2sparql.hints import MOST_CHARS, as_pack, build_constraints
+from reasoningbank.nl2sparql.hints import as_pack, build_constraints
 from reasoningbank.nl2sparql.validation import LEVELS, EndpointValidation, Explain, Level, validate
 from reasoningbank.nl2sparql.words import asked_language
-from reasoningbank.retrieval import DEFAULT_EMBEDDER, DEFAULT_INDEX
 from reasoningbank.schema import Schema, explainer
 from reasoningbank.sparql import EndpointConfig, SPARQLClient
 from reasoningbank.sparql.tokens import tokenize
@@ -151,18 +150,15 @@ class Candidate:
         )
 
 
-@dataclass(frozen=True)
+@dataclass
 class Translation:
     """The query for a question."""
 
     question: str  #: The question
-    sparql: str | None  #: The best query; None if the model wrote none
-    is_valid: bool = False  #: Whether validation found nothing wrong with it
-    problems: tuple[Finding, ...] = ()  #: What is wrong with it
     patterns: tuple[Detected, ...] = ()  #: What the question needs
     retrieved: tuple[Retrieved, ...] = ()  #: The examples that were found
     rules: str = field(default="", repr=False)  #: The rules in the model's prompt
-    candidates: tuple[Candidate, ...] = ()  #: All queries, in order
+    candidates: list[Candidate] = field(default_factory=list)  #: All queries, in order
     calls: int = 0  #: Model calls
     #: Why the loop ended before a valid query or its last round, with the code ``no-query``,
     #: ``repeated`` or ``budget``; None if it did not
@@ -170,18 +166,28 @@ class Translation:
 
     @property
     def best(self) -> Candidate | None:
-        """The candidate whose query this is."""
-        return best_candidate(self.candidates)
+        """The best candidate, of equals the first; None if there is none."""
+        return max(self.candidates, key=lambda one: one.rank, default=None)
+
+    @property
+    def sparql(self) -> str | None:
+        """The best query; None if the model wrote none."""
+        return self.best.sparql if self.best else None
+
+    @property
+    def problems(self) -> tuple[Finding, ...]:
+        """What is wrong with it."""
+        return self.best.problems if self.best else ()
+
+    @property
+    def is_valid(self) -> bool:
+        """Whether validation found nothing wrong with it."""
+        return self.best is not None and not self.problems
 
     @property
     def rows(self) -> int | None:
         """Rows of the query's result; None if it was not executed."""
         return self.best.rows if self.best else None
-
-
-def best_candidate(candidates: Sequence[Candidate]) -> Candidate | None:
-    """Return the best candidate, of equals the first; None if there is none."""
-    return max(candidates, key=lambda one: one.rank, default=None)
 
 
 @dataclass
@@ -203,7 +209,6 @@ class NL2SPARQL:
     adapt: bool = True  #: Whether an example that is nearly the question is changed instead
     max_fixes: int = 2  #: Rounds in which a query with problems is written again
     levels: Collection[Level] = LEVELS  #: Levels of validation
-    most_chars: int = MOST_CHARS  #: Most characters of the rules
     timeout: float = 30.0  #: Seconds a query may take
     #: Says why a query failed or returned nothing; by default the error itself
     explain: Explain | None = None
@@ -219,8 +224,6 @@ class NL2SPARQL:
         self,
         question: str,
         *,
-        without_groups: Collection[str] = (),
-        without_ids: Collection[str] = (),
         advice: str = "",
         on_step: OnStep | None = None,
         on_call: Callable[[bool], None] | None = None,
@@ -229,8 +232,6 @@ class NL2SPARQL:
 
         Args:
             question: A question in one of the pack's languages.
-            without_groups: Groups whose examples are not shown, in an evaluation the question's.
-            without_ids: Examples that are not shown.
             advice: What is known from earlier questions; it follows the rules.
             on_step: Called after each step: ``detect``, ``retrieve``, ``constrain``,
                 ``exchange``, ``adapt``, ``synthesise``, ``validate``, ``fix``.
@@ -254,79 +255,53 @@ class NL2SPARQL:
         on_step("detect", {"patterns": {one.pattern: one.score for one in patterns}})
         retrieved: tuple[Retrieved, ...] = ()
         if self.retriever is not None and self.top_k:
-            retrieved = tuple(
-                self.retriever.retrieve(
-                    question,
-                    self.top_k,
-                    patterns=patterns,
-                    without_groups=without_groups,
-                    without_ids=without_ids,
-                )
-            )
-        found = [{"id": one.example.id, "score": one.score} for one in retrieved]
-        on_step("retrieve", {"examples": found})
+            retrieved = tuple(self.retriever.retrieve(question, self.top_k, patterns=patterns))
+        shown = [{"id": one.example.id, "score": one.score} for one in retrieved]
+        on_step("retrieve", {"examples": shown})
         names = [one.pattern for one in patterns]
-        rules = build_constraints(names, pack, most_chars=self.most_chars)
+        rules = build_constraints(names, pack)
         rules = "\n\n".join(filter(None, (rules, advice)))
         on_step("constrain", {"chars": len(rules)})
-        run = _Run(
-            self, pack, question, names, retrieved, rules, on_step, on_call or (lambda _: None)
-        )
-        run.make()
-        best = best_candidate(run.candidates)
-        return Translation(
-            question=question,
-            sparql=best.sparql if best else None,
-            is_valid=best is not None and not best.problems,
-            problems=best.problems if best else (),
-            patterns=patterns,
-            retrieved=retrieved,
-            rules=rules,
-            candidates=tuple(run.candidates),
-            calls=run.calls,
-            stopped=run.stopped,
-        )
+        found = Translation(question, patterns, retrieved, rules)
+        _Run(self, pack, names, found, on_step, on_call or (lambda _: None)).make()
+        return found
 
 
 @dataclass
 class _Run:
-    """The queries of one translation."""
+    """Makes the queries of one translation."""
 
     of: NL2SPARQL
     pack: Pack
-    question: str
     patterns: list[str]
-    retrieved: tuple[Retrieved, ...]
-    rules: str
+    found: Translation
     on_step: OnStep
     on_call: Callable[[bool], None]
-    candidates: list[Candidate] = field(default_factory=list)
-    calls: int = 0
     repeated: bool = False
-    stopped: Finding | None = None
 
     def make(self) -> None:
         """Make queries until one is valid, the model has no more, or a budget is used up."""
+        found = self.found
         try:
             self.on_call(True)
-            if not (self.of.adapt and self.retrieved and self._from_an_example()):
+            if not (self.of.adapt and found.retrieved and self._from_an_example()):
                 self._write("written")
             for _ in range(self.of.max_fixes):
-                if not self.candidates or not self.candidates[-1].problems or self.stopped:
+                if not found.candidates or not found.candidates[-1].problems or found.stopped:
                     break
                 self.on_call(True)
                 self._write("fixed")
         except BudgetError as error:
-            if not self.candidates:
+            if not found.candidates:
                 raise
-            self.stopped = error.finding
+            found.stopped = error.finding
 
     def _from_an_example(self) -> bool:
         """Reuse the query of a similar example; return whether no query need be written."""
-        nearest = [(one.example, *nearest_question(self.question, one.example))
-                   for one in self.retrieved]  # fmt: skip
+        question, retrieved = self.found.question, self.found.retrieved
+        nearest = [(one.example, *nearest_question(question, one.example)) for one in retrieved]
         example, asked, similarity = max(nearest, key=lambda one: one[2])
-        sparql = swap_entities(self.question, example)
+        sparql = swap_entities(question, example)
         if sparql is not None:
             if self._take(sparql, "exchanged", example=example.id):
                 return True
@@ -335,8 +310,8 @@ class _Run:
             return False
         if similarity < NEAR or set(self.patterns) != set(example.patterns):
             return False
-        self.calls += 1
-        sparql = adapt_query(self.question, example, asked, self.of.lm)
+        self.found.calls += 1
+        sparql = adapt_query(question, example, asked, self.of.lm)
         if sparql is None:
             self.on_step("adapt", {"sparql": None, "example": example.id})
             self.on_call(False)
@@ -346,27 +321,28 @@ class _Run:
 
     def _write(self, how: How) -> None:
         """Take a query that the model writes, unless there is none or it is an earlier one."""
-        self.calls += 1
-        earlier = [(one.sparql, "; ".join(map(str, one.problems))) for one in self.candidates]
+        found = self.found
+        found.calls += 1
+        earlier = [(one.sparql, "; ".join(map(str, one.problems))) for one in found.candidates]
         sparql = write_query(
-            self.question,
-            self.rules,
-            [one.example for one in self.retrieved],
+            found.question,
+            found.rules,
+            [one.example for one in found.retrieved],
             earlier,
             self.of.lm,
-            language=asked_language(self.question, self.pack),
+            language=asked_language(found.question, self.pack),
             temperature=stuck_temperature(self.of.lm) if self.repeated else None,
         )
         repeats = sparql is not None and any(same_query(sparql, query) for query, _ in earlier)
         if sparql is None:
-            self.stopped = Finding("no-query", "the reply contains no query")
+            found.stopped = Finding("no-query", "the reply contains no query")
         elif repeats and self.repeated:
-            self.stopped = Finding("repeated", "the model repeated an earlier query")
+            found.stopped = Finding("repeated", "the model repeated an earlier query")
         self.repeated = repeats
         if sparql is not None and not repeats:
             self._take(sparql, how)
         else:
-            stopped = str(self.stopped or "")
+            stopped = str(found.stopped or "")
             self.on_step(_STEPS[how], {"sparql": sparql, "repeated": repeats, "stopped": stopped})
 
     def _take(self, sparql: str, how: How, **made: str) -> bool:
@@ -380,15 +356,15 @@ class _Run:
                 endpoint=self.of.endpoint,
                 levels=self.of.levels,
                 timeout=self.of.timeout,
-                question=self.question,
+                question=self.found.question,
                 explain=self.of.explain,
             )
         except BudgetError as error:
             unchecked = Finding(error.code, error.what, fields={"level": "endpoint"})
-            self.candidates.append(Candidate(sparql, how, (unchecked,)))
+            self.found.candidates.append(Candidate(sparql, how, (unchecked,)))
             raise
         candidate = Candidate(sparql, how, problems, checked)
-        self.candidates.append(candidate)
+        self.found.candidates.append(candidate)
         said = {
             "problems": [str(problem) for problem in problems],
             "codes": [problem.code for problem in problems],
@@ -400,7 +376,7 @@ class _Run:
 
 
 @dataclass(eq=False)
-class RAGAgent:
+class RAGAgent(ExampleSettings):
     """Detect → retrieve → adapt the best example or write → validate → fix with the error.
 
     `NL2SPARQL` with a budget and a record. A turn is a query that is made and validated. Nothing of
@@ -414,16 +390,10 @@ class RAGAgent:
     top_k: int = 3  #: Examples shown; 0 for none
     adapt: bool = True  #: Whether an example that is nearly the question is changed instead
     max_fixes: int = 2  #: Rounds in which a query with problems is written again
-    retrieval: str = "hybrid"  #: How examples are found: one of `RETRIEVALS`
     #: Levels of validation: of ``syntax``, ``semantic`` and ``endpoint``, as names or as one text
     #: with commas, since the options of an experiment file are words and numbers; empty for none
     levels: Sequence[str] | str = LEVELS
     diagnose: bool = True  #: Whether a query that fails or returns nothing is probed for the reason
-    #: The embedding model, as named for `retrieval.open_embedder`
-    embedding: str = DEFAULT_EMBEDDER
-    index: str = DEFAULT_INDEX  #: What compares vectors, one of `retrieval.INDEXES`
-    #: Whether the groups of hidden tasks are hidden too (leave-group-out)
-    whole_groups: bool = True
 
     def __post_init__(self) -> None:
         if isinstance(self.levels, str):
@@ -437,9 +407,7 @@ class RAGAgent:
     def solve(self, task: Task, episode: Episode) -> Attempt:
         """Answer with the first valid query, or the best one."""
         pack = episode.required_pack(self.name)
-        ways = ("retrieval", "embedding", "index", "whole_groups")
-        how: dict[str, Any] = {name: getattr(self, name) for name in ways}
-        shown = shown_examples(pack, episode.hidden, **how)
+        retriever = self.retriever(pack, episode.hidden)
         meter, turns = episode.meter, episode.budget.iterations
 
         def on_call(is_turn: bool) -> None:
@@ -459,21 +427,14 @@ class RAGAgent:
                     pack,
                     episode.lm,
                     endpoint=client,
-                    retriever=shown.retriever,
+                    retriever=retriever,
                     top_k=self.top_k,
                     adapt=self.adapt,
                     max_fixes=min(self.max_fixes, turns - 1),
                     levels=[level for level in LEVELS if level in self.levels],
                     timeout=episode.endpoint.timeout_s,
                     explain=explain,
-                ).translate(
-                    task.query,
-                    without_groups=shown.without_groups,
-                    without_ids=shown.without_ids,
-                    advice=episode.context,
-                    on_step=on_step,
-                    on_call=on_call,
-                )
+                ).translate(task.query, advice=episode.context, on_step=on_step, on_call=on_call)
         except BudgetError as error:
             return conclude(episode, None, "exhausted", [error])
         if found.stopped is not None and "budget" in found.stopped.fields:

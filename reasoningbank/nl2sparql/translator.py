@@ -9,6 +9,7 @@ import uuid
 from collections.abc import AsyncIterator, Callable, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -317,17 +318,18 @@ class NL2SPARQLAgent:
     ) -> None:
         need_package("langgraph", "graph")
         self.tiers = tiers_for(provider, model, fast_model)
-        self._named = (provider, self.tiers.default) if lms is None else ("", None)
         self.pack = as_pack(pack)
         self.settings = settings or GraphSettings()
-        self._api_key = api_key
-        self._url = endpoint if isinstance(endpoint, str) else None
-        self._given = (lms, None if isinstance(endpoint, str) else endpoint)
-        self._lms, self._endpoint = self._given
-        self._hidden = hidden
+        self._api_key, self._given, self._hidden = api_key, (endpoint, lms), hidden
         self._checkpoints = Path(checkpoints) if checkpoints is not None else None
-        self._saver: Any = None
         self._stack = contextlib.ExitStack()
+        #: What a thread is begun with, and must be resumed with.
+        self._origin = {
+            "provider": provider if lms is None else "",
+            "model": self.tiers.default if lms is None else None,
+            "pack": self.pack.key,
+            "human": self.settings.human,
+        }
 
     def __enter__(self) -> NL2SPARQLAgent:
         return self
@@ -340,15 +342,31 @@ class NL2SPARQLAgent:
         try:
             self._stack.close()
         finally:
-            self._saver = None
-            self._lms, self._endpoint = self._given
+            for name in ("endpoint", "_models", "_saver"):
+                vars(self).pop(name, None)
 
-    @property
+    @cached_property
     def endpoint(self) -> EndpointConfig:
         """Where queries are executed; opened at first use."""
-        if self._endpoint is None:
-            self._endpoint = self._stack.enter_context(open_endpoint(self.pack, self._url))
-        return self._endpoint
+        given = self._given[0]
+        if isinstance(given, EndpointConfig):
+            return given
+        return self._stack.enter_context(open_endpoint(self.pack, given))
+
+    @cached_property
+    def _models(self) -> tuple[dspy.BaseLM, dspy.BaseLM]:
+        return self._given[1] or open_tiers(self.tiers, self._stack, self._api_key)
+
+    @cached_property
+    def _saver(self) -> Any:
+        if self._checkpoints is not None:
+            return self._stack.enter_context(open_saver(self._checkpoints))
+        if not self.settings.human:
+            return None
+        # After a question back the run must be resumable, at least in this process.
+        from langgraph.checkpoint.memory import InMemorySaver
+
+        return InMemorySaver()
 
     def find(self, thread: str) -> None:
         """Check that a thread can be resumed, without opening model or endpoint."""
@@ -440,16 +458,13 @@ class NL2SPARQLAgent:
                 await run(worker, steps.close)
 
     def _has(self, thread: str) -> bool:
-        saver = self._opened_saver() if thread else None
-        kept: Any = saver and saver.get_tuple({"configurable": {"thread_id": thread}})
+        saver = self._saver if thread else None
+        kept = saver and saver.get_tuple({"configurable": {"thread_id": thread}})
         # A thread that was killed before its first step has a checkpoint without a state.
         return kept is not None and "question" in kept.checkpoint["channel_values"]
 
     def _run(self, thread: str, start: NL2SPARQLState | None = None) -> GraphRun:
-        saver = self._opened_saver()
-        if self._lms is None:
-            self._lms = open_tiers(self.tiers, self._stack, self._api_key)
-        default, fast = self._lms
+        saver, (default, fast) = self._saver, self._models
         recorder = Recorder(redact=[self._api_key or "", *secrets_in_environment()])
         counter = UsageCounter(recorder)
         # Attempts limit the run, not seconds: a person may be waited for.
@@ -471,20 +486,3 @@ class NL2SPARQLAgent:
             thread = thread or uuid.uuid4().hex
         durable = self._checkpoints is not None
         return GraphRun(graph, episode, self.settings, start, thread, durable)
-
-    @property
-    def _origin(self) -> dict[str, Any]:
-        """What a thread is begun with, and must be resumed with."""
-        provider, model = self._named
-        human = self.settings.human
-        return {"provider": provider, "model": model, "pack": self.pack.key, "human": human}
-
-    def _opened_saver(self) -> Any:
-        if self._saver is None and self._checkpoints is not None:
-            self._saver = self._stack.enter_context(open_saver(self._checkpoints))
-        elif self._saver is None and self.settings.human:
-            # After a question back the run must be resumable, at least in this process.
-            from langgraph.checkpoint.memory import InMemorySaver
-
-            self._saver = InMemorySaver()
-        return self._saver

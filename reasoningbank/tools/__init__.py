@@ -7,15 +7,13 @@ comes from and whether it was cut. Large results stay in a `RefStore` behind a `
 from reasoningbank.refs import Ref, RefStore
 from reasoningbank.sparql import EndpointConfig
 from reasoningbank.tools.endpoint_tools import EndpointTools
-from reasoningbank.tools.memory_tools import Consulted, MemoryTools, SearchableMemory
-from reasoningbank.tools.returns import CAPS, Cap, Rows
+from reasoningbank.tools.memory_tools import MemoryTools
+from reasoningbank.tools.returns import CAPS, Rows
 from reasoningbank.tools.sparql import DEFAULT_TOOLS, SPARQLTools
 
 __all__ = [
     "CAPS",
     "DEFAULT_TOOLS",
-    "Cap",
-    "Consulted",
     "EndpointConfig",
     "EndpointTools",
     "MemoryTools",
@@ -23,5 +21,4 @@ __all__ = [
     "RefStore",
     "Rows",
     "SPARQLTools",
-    "SearchableMemory",
 ]

@@ -16,12 +16,11 @@ from pyoxigraph import NamedNode
 
 from reasoningbank import sparql
 from reasoningbank.corpus import Pack, endpoint_config, known_packs, load_pack
-from reasoningbank.corpus.pack import federated_config
 from reasoningbank.corpus.registry import Registry, RegistryEndpoint, read_registry
 from reasoningbank.errors import EndpointError, ToolError, UsageError
 from reasoningbank.refs import Ref, RefLike, RefStore
 from reasoningbank.sparql.terms import Term, cut
-from reasoningbank.tools.returns import Handle, brief_repr, fit, noted, page, tool_error
+from reasoningbank.tools.returns import Handle, brief_repr, noted, page, some, tool_error
 
 #: What agents see of each tool, in the order in which they need them.
 TOOL_NAMES = (
@@ -38,10 +37,8 @@ TOOL_NAMES = (
 #: Seconds and retries that discovery spends on an endpoint; an agent is waiting.
 DEADLINE_S = 30.0
 RETRIES = 1
-#: Characters of a name, a question or a note; and the most, in items and characters, of the
-#: prefixes, graphs and spellings of one endpoint.
+#: Characters of a name, a question or a note.
 MOST_TEXT = 300
-MOST_PREFIXES, MOST_GRAPHS, MOST_SPELLINGS = (40, 1_500), (20, 1_800), (10, 600)
 
 _SHORT = {
     "formats": "http://www.w3.org/ns/formats/",
@@ -301,7 +298,7 @@ def _known(packs: Iterable[Pack]) -> Iterator[sparql.EndpointConfig]:
         # A broken pack is reported when it is loaded by name.
         with contextlib.suppress(UsageError):
             pack = one if isinstance(one, Pack) else load_pack(one)
-            yield from [federated_config(pack, other) for other in pack.federated]
+            yield from [endpoint_config(pack, of=other) for other in pack.federated]
             if pack.endpoint:
                 yield endpoint_config(pack)
 
@@ -339,17 +336,15 @@ def _named(registry: Registry, wanted: str) -> RegistryEndpoint:
 
 def endpoint_in_full(endpoint: RegistryEndpoint) -> tuple[dict[str, Any], list[str]]:
     """Return what is known of an endpoint, bounded, and notes on what was left out."""
-
-    def some(items: Sequence[Any], most: tuple[int, int]) -> list[Any]:
-        return fit(items[: most[0]], most[1], least=0)
-
+    notes: list[str] = []
     named = [graph.graph for graph in endpoint.graphs]
-    spellings = some(endpoint.spellings, MOST_SPELLINGS)
-    prefixes, graphs = some(endpoint.prefixes, MOST_PREFIXES), some(named, MOST_GRAPHS)
-    left = (
-        (len(endpoint.spellings) - len(spellings), "spellings: all are the same endpoint"),
-        (len(endpoint.prefixes) - len(prefixes), "prefixes: less used; a full IRI needs none"),
-        (len(named) - len(graphs), "graphs: data_graphs(ref) lists them"),
+    lists: tuple[tuple[Sequence[Any], int, int, str], ...] = (
+        (endpoint.spellings, 10, 600, "spellings: all are the same endpoint"),
+        (endpoint.prefixes, 40, 1_500, "prefixes: less used; a full IRI needs none"),
+        (named, 20, 1_800, "graphs: data_graphs(ref) lists them"),
+    )
+    spellings, prefixes, graphs = (
+        some(items, chars, more, notes, most) for items, most, chars, more in lists
     )
     shown = {
         "name": cut(endpoint.name, MOST_TEXT),
@@ -366,7 +361,7 @@ def endpoint_in_full(endpoint: RegistryEndpoint) -> tuple[dict[str, Any], list[s
         "graphs": graphs,
         "questions": [cut(question, MOST_TEXT) for question in endpoint.questions],
     }
-    return shown, [f"{number} more {what}" for number, what in left if number]
+    return shown, notes
 
 
 def _features(found: sparql.Discovery) -> list[tuple[str, NamedNode]]:

@@ -141,6 +141,16 @@ def fit(items: Iterable[T], max_chars: int = MAX_CHARS, *, least: int = 1) -> li
     return kept
 
 
+def some(
+    items: Sequence[T], max_chars: int, more: str, notes: list[str], most: int | None = None
+) -> list[T]:
+    """Return the leading items, at most `most`, that fit; note how many more there are, of what."""
+    kept = fit(items[:most], max_chars, least=0)
+    if left := len(items) - len(kept):
+        notes.append(f"{left} more {more}")
+    return kept
+
+
 def noted(shown: dict[str, Any], notes: Iterable[str]) -> dict[str, Any]:
     """Return a tool's return with its notes, if there are any."""
     text = "; ".join(note for note in notes if note)
@@ -209,11 +219,11 @@ def show_stats(
     stats: dict[str, Any] = {"source": ref.source, "rows": ref.rows, "sz": ref.sz}
     if isinstance(result, sparql.BooleanResult):
         return noted(stats | {"boolean": result.value, "truncated": False}, notes)
-    columns = fit(result.variables, COLUMNS_CHARS, least=0)
-    left = len(result.variables) - len(columns)
-    more = f"{left} more columns: SELECT fewer, or give them short names" if left else ""
-    stats |= {"cols": columns, "truncated": result.truncated or left > 0}
-    return noted(stats, [_more(result, most), more, *notes])
+    left: list[str] = []
+    how = "columns: SELECT fewer, or give them short names"
+    stats["cols"] = some(result.variables, COLUMNS_CHARS, how, left)
+    stats["truncated"] = result.truncated or bool(left)
+    return noted(stats, [_more(result, most), *left, *notes])
 
 
 def show_rows(

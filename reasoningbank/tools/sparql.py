@@ -50,6 +50,7 @@ from reasoningbank.tools.returns import (
     noted,
     show_rows,
     show_stats,
+    some,
     tool_error,
 )
 
@@ -271,20 +272,18 @@ class SPARQLTools:
         # The endpoint's own come first: the common ones are well known.
         prefixes = list({**config.prefixes, **config.namespaces}.items())
         properties = [self._show(NamedNode(name)) for name in config.label_properties]
-        kept = fit(prefixes, MOST_PREFIX_CHARS, least=0)
-        kept_labels = fit(properties, MOST_LABEL_CHARS, least=0)
-        notes = []
-        if left := len(prefixes) - len(kept):
-            notes.append(f"{left} more prefixes are declared; a full IRI needs none")
-        if left := len(properties) - len(kept_labels):
-            notes.append(f"{left} more label properties; sparql_find searches all")
+        notes: list[str] = []
+        unsaid = "prefixes are declared; a full IRI needs none"
+        prefixes = some(prefixes, MOST_PREFIX_CHARS, unsaid, notes)
+        unsaid = "label properties; sparql_find searches all"
+        properties = some(properties, MOST_LABEL_CHARS, unsaid, notes)
         info = {
             "source": self._source,
             "name": cut(config.name, MOST_NAME_CHARS),
             "authority": cut(config.authority, MOST_NAME_CHARS),
             "url": config.url,
-            "prefixes": dict(kept),
-            "label_properties": kept_labels,
+            "prefixes": dict(prefixes),
+            "label_properties": properties,
             "max_rows": config.max_rows,
             "truncated": bool(notes),
         }

@@ -9,12 +9,20 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import pyoxigraph as ox
 import pytest
 
+from reasoningbank.errors import QueryError
+from reasoningbank.sparql.tree import read_query
+
 from .conftest import HEAD
+from .test_features import HARD
 
 SCRIPT = Path(__file__).parents[2] / "scripts" / "check_golds.py"
-MAIN: Callable[[Sequence[str]], int] = runpy.run_path(str(SCRIPT))["main"]
+NAMES = runpy.run_path(str(SCRIPT))
+MAIN: Callable[[Sequence[str]], int] = NAMES["main"]
+without_pattern: Callable[[str, int], str] = NAMES["without_pattern"]
+schema_names_in: Callable[[str, Sequence[str]], list[str]] = NAMES["schema_names_in"]
 
 TOML = """
 endpoint = "https://example.org/sparql/"
@@ -140,3 +148,48 @@ def test_missing_data_is_one_line(pack: Path) -> None:
     assert done.returncode == 1
     assert "things.ttl" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_each_deletion_is_valid_and_loses_exactly_that_pattern() -> None:
+    patterns = read_query(HARD).triple_patterns()
+    store = ox.Store()
+    for index in range(len(patterns)):
+        shorter = without_pattern(HARD, index)
+        expected = [str(p) for i, p in enumerate(patterns) if i != index]
+        found = [str(p) for p in read_query(shorter).triple_patterns()]
+        # A bracket that was written out keeps its label, the next one starts at 1 again.
+        assert found == expected
+        store.query(shorter.replace("SERVICE SILENT <http://e/>", ""))
+
+
+def test_what_a_deletion_changes_shows_in_the_answer() -> None:
+    store = ox.Store()
+    store.load(
+        b"<http://u/1> a <http://u/T> ; <http://u/a> 1 . <http://u/2> a <http://u/T> .",
+        format=ox.RdfFormat.TURTLE,
+    )
+    query = "SELECT ?s WHERE { ?s a <http://u/T> ; <http://u/a> 1 }"
+
+    def answers(shorter: str) -> int:
+        found = store.query(shorter)
+        assert isinstance(found, ox.QuerySolutions)
+        return len(list(found))
+
+    counts = [answers(without_pattern(query, i)) for i in range(2)]
+    assert counts == [1, 2]
+
+
+def test_an_index_without_a_pattern_is_an_error() -> None:
+    for index in (-1, 1):
+        with pytest.raises(QueryError, match="no triple pattern"):
+            without_pattern("ASK { ?s ?p ?o }", index)
+
+
+def test_only_names_that_no_biologist_uses_are_schema_names() -> None:
+    schema = ["http://u/organism", "http://u/scientificName", "http://u/Disease_Annotation"]
+    assert schema_names_in("Which organism and disease annotation?", schema) == []
+    assert schema_names_in("The scientificName of Disease_Annotation?", schema) == [
+        "scientificName",
+        "Disease_Annotation",
+    ]
+    assert schema_names_in("Which up:organism?", schema) == ["up:organism"]

@@ -11,14 +11,15 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pyoxigraph as ox
 import pytest
 from rdflib.term import URIRef
 
 from reasoningbank.cache import DiskCache
-from reasoningbank.corpus import load_shacl_tasks, query_features, triple_patterns, without_pattern
-from reasoningbank.corpus.questions import constants_of, schema_names_in, unmentioned
+from reasoningbank.corpus import load_shacl_tasks, query_features
+from reasoningbank.corpus.features import query_template
+from reasoningbank.corpus.questions import constants_of, unmentioned
 from reasoningbank.errors import QueryError
+from reasoningbank.sparql.tree import read_query
 
 P = "PREFIX up: <http://u/> "
 
@@ -59,11 +60,10 @@ def test_features(query: str, patterns: int, features: tuple[str, ...]) -> None:
 
 
 def test_length_and_prefixes_do_not_make_a_query_hard() -> None:
-    short = query_features(P + "SELECT ?s WHERE { ?s up:a ?o }")
-    long = query_features(
-        P * 30 + "# a comment\n" * 30 + "SELECT ?subject WHERE { ?subject up:a ?object }"
-    )
-    assert (short.score, short.template) == (long.score, long.template)
+    short = P + "SELECT ?s WHERE { ?s up:a ?o }"
+    long = P * 30 + "# a comment\n" * 30 + "SELECT ?subject WHERE { ?subject up:a ?object }"
+    assert query_features(short).score == query_features(long).score
+    assert query_template(short) == query_template(long)
 
 
 def test_complexity_rises_with_what_is_asked() -> None:
@@ -125,7 +125,7 @@ def test_what_counts_once(
 
 def test_a_template_abstracts_constants_and_names() -> None:
     def template(query: str) -> str:
-        return query_features(P + query).template
+        return query_template(P + query)
 
     one = template("SELECT ?s WHERE { ?s a up:T ; up:a <http://x/1> FILTER(?s > 5) } LIMIT 3")
     assert one == template("SELECT ?q { ?q a up:T ; up:a <http://x/2> FILTER(?q > 7) } LIMIT 9")
@@ -136,14 +136,14 @@ def test_a_template_abstracts_constants_and_names() -> None:
 
 
 def test_what_rdflib_rejects_is_described_from_its_words() -> None:
-    found = query_features(
+    broken = (
         "SELECT ?s WHERE { ?s up:a ?o . OPTIONAL { ?o up:b 'UNION' } MINUS { { SELECT ?s WHERE {} }"
     )
+    found = query_features(broken)
     assert not found.parsed
     assert found.features == ("optional", "subquery", "minus")
-    assert found.template.startswith("text-")
-    long = query_features(f"ASK {{ ?s ?p {', '.join(map(str, range(4_000)))} }}")
-    assert long.template.startswith("text-")
+    long = f"ASK {{ ?s ?p {', '.join(map(str, range(4_000)))} }}"
+    assert all(query_template(query).startswith("text-") for query in (broken, long))
 
 
 def test_entries_are_kept_on_disk_and_a_broken_file_is_set_aside(tmp_path: Path) -> None:
@@ -181,12 +181,12 @@ SERVICE = (
 
 def test_what_stands_in_a_service_is_part_of_the_shape_and_not_of_the_text() -> None:
     one, other = (
-        query_features(P + SERVICE.format(x=x, y=y, n=n, z=z))
+        query_template(P + SERVICE.format(x=x, y=y, n=n, z=z))
         for x, y, n, z in (("x", "y", 1, ""), ("item", "of", 2, "   "))
     )
-    assert one.template == other.template
-    more = query_features(P + SERVICE.format(x="x", y="y", n=1, z=". ?y up:c 1"))
-    assert more.template != one.template
+    assert one == other
+    more = query_template(P + SERVICE.format(x="x", y="y", n=1, z=". ?y up:c 1"))
+    assert more != one
 
 
 def test_all_columns_are_the_same_in_every_process() -> None:
@@ -224,7 +224,7 @@ SELECT ?p (COUNT(DISTINCT ?x) AS ?n) WHERE {
 
 
 def test_every_pattern_is_found_in_written_order() -> None:
-    assert [str(p) for p in triple_patterns(HARD)] == [
+    assert [str(p) for p in read_query(HARD).triple_patterns()] == [
         "?p a up:Protein",
         "?p up:a/^up:b+ ?x",
         '?p up:a/^up:b+ "x . y"@en',
@@ -244,51 +244,15 @@ def test_every_pattern_is_found_in_written_order() -> None:
     ]
 
 
-def test_each_deletion_is_valid_and_loses_exactly_that_pattern() -> None:
-    patterns = triple_patterns(HARD)
-    store = ox.Store()
-    for index in range(len(patterns)):
-        shorter = without_pattern(HARD, index)
-        expected = [str(p) for i, p in enumerate(patterns) if i != index]
-        found = [str(p) for p in triple_patterns(shorter)]
-        # A bracket that was written out keeps its label, the next one starts at 1 again.
-        assert found == expected
-        store.query(shorter.replace("SERVICE SILENT <http://e/>", ""))
-
-
 def test_a_construct_template_is_no_pattern() -> None:
     query = "CONSTRUCT { ?s <http://u/x> ?o . ?o <http://u/y> 1 } WHERE { ?s <http://u/a> ?o }"
-    assert len(triple_patterns(query)) == 1
-    assert without_pattern(query, 0).endswith("WHERE {  }")
-
-
-def test_what_a_deletion_changes_shows_in_the_answer() -> None:
-    store = ox.Store()
-    store.load(
-        b"<http://u/1> a <http://u/T> ; <http://u/a> 1 . <http://u/2> a <http://u/T> .",
-        format=ox.RdfFormat.TURTLE,
-    )
-    query = "SELECT ?s WHERE { ?s a <http://u/T> ; <http://u/a> 1 }"
-
-    def answers(shorter: str) -> int:
-        found = store.query(shorter)
-        assert isinstance(found, ox.QuerySolutions)
-        return len(list(found))
-
-    counts = [answers(without_pattern(query, i)) for i in range(2)]
-    assert counts == [1, 2]
+    assert len(read_query(query).triple_patterns()) == 1
 
 
 @pytest.mark.parametrize("query", ["ASK { ?s", "ASK { ?s ?p (1 2) }", "ASK { ?s 5 6 }"])
 def test_what_is_no_query_is_one_error(query: str) -> None:
     with pytest.raises(QueryError):
-        triple_patterns(query)
-
-
-def test_an_index_without_a_pattern_is_an_error() -> None:
-    for index in (-1, 1):
-        with pytest.raises(QueryError, match="no triple pattern"):
-            without_pattern("ASK { ?s ?p ?o }", index)
+        read_query(query).triple_patterns()
 
 
 PREFIXED = (
@@ -364,13 +328,3 @@ def test_a_negative_number_is_one_constant() -> None:
     query = "SELECT ?s { ?s <p> ?v FILTER(?v < -0.8) }"
     assert unmentioned("Which are below -0.8?", query, names) == []
     assert [str(c) for c in unmentioned("Which are below 0.8?", query, names)] == ["-0.8"]
-
-
-def test_only_names_that_no_biologist_uses_are_schema_names() -> None:
-    schema = ["http://u/organism", "http://u/scientificName", "http://u/Disease_Annotation"]
-    assert schema_names_in("Which organism and disease annotation?", schema) == []
-    assert schema_names_in("The scientificName of Disease_Annotation?", schema) == [
-        "scientificName",
-        "Disease_Annotation",
-    ]
-    assert schema_names_in("Which up:organism?", schema) == ["up:organism"]

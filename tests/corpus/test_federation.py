@@ -104,9 +104,10 @@ def test_graphs_and_prefixes_belong_to_the_scope_they_stand_in() -> None:
       VALUES ?g { g:value } GRAPH ?g { ?s ?p ?o } }"""
     own, far = query_scopes(query)
     assert own.endpoint == ""
-    assert own.graphs == ("http://g/from", "http://g/named", "http://g/inside", "http://g/value")
-    assert {prefix for prefix, _ in own.prefixes} == {"own", "g"}
-    assert far == QueryScope("http://a/", ("http://g/far",), (("far", "http://far/"),))
+    graphs = ["http://g/from", "http://g/named", "http://g/inside", "http://g/value"]
+    assert list(own.graphs) == graphs
+    assert own.prefixes.keys() == {"own", "g"}
+    assert far == QueryScope("http://a/", {"http://g/far": None}, {"far": "http://far/"})
 
 
 @pytest.mark.parametrize(

@@ -24,8 +24,9 @@ from reasoningbank.corpus import (
     load_pack,
     query_features,
     split_tasks,
-    triple_patterns,
 )
+from reasoningbank.corpus.features import query_template
+from reasoningbank.sparql.tree import read_query
 
 PACK = load_pack("liita")
 COMPLIT = "https://klab.ilc.cnr.it/graphdb-compl-it/"
@@ -189,7 +190,7 @@ def test_every_pattern_also_stands_alone_or_nearly_so(held_out: Corpus) -> None:
 def test_tasks_of_one_template_are_in_one_group(corpus: Corpus, held_out: Corpus) -> None:
     groups_of_template: dict[str, set[str]] = defaultdict(set)
     for task in (*corpus.tasks, *held_out.tasks):
-        groups_of_template[query_features(task.expected_sparql).template].add(task.group)
+        groups_of_template[query_template(task.expected_sparql)].add(task.group)
     assert [names for names in groups_of_template.values() if len(names) > 1] == []
 
 
@@ -207,7 +208,7 @@ def test_every_gold_is_read_by_both_parsers(corpus: Corpus, held_out: Corpus) ->
     empty = ox.Store()
     for task in (*corpus.tasks, *held_out.tasks):
         assert query_features(task.expected_sparql).parsed, task.id
-        assert triple_patterns(task.expected_sparql), task.id
+        assert read_query(task.expected_sparql).triple_patterns(), task.id
         if "service" not in task.features:
             empty.query(task.expected_sparql)
 

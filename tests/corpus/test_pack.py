@@ -20,7 +20,6 @@ import pytest
 
 from reasoningbank.corpus import (
     endpoint_config,
-    federated_config,
     known_packs,
     load_pack,
     load_shacl_tasks,
@@ -98,7 +97,7 @@ def test_every_field_is_read_and_paths_are_absolute(things: Path) -> None:
 def test_a_federated_endpoint_takes_from_the_pack_what_it_does_not_say(things: Path) -> None:
     pack = load_pack(things)
     (other,) = pack.federated
-    config = federated_config(pack, other, "http://127.0.0.1:7/query")
+    config = endpoint_config(pack, "http://127.0.0.1:7/query", of=other)
     assert (config.url, config.address) == (
         "https://other.example/sparql",
         "http://127.0.0.1:7/query",

@@ -285,8 +285,7 @@ def test_no_group_is_in_two_parts_and_nothing_is_lost() -> None:
     assert not groups[0] & groups[1]
     assert not groups[0] & groups[2]
     assert not groups[1] & groups[2]
-    assert split.part_of(split.dev[0].id) == "dev"
-    assert split.part_of("nobody") is None
+    assert split.by_id()[split.dev[0].id] == "dev"
 
 
 def test_parts_have_their_share_of_every_kind() -> None:
@@ -399,10 +398,9 @@ def test_shares_that_are_none_are_refused(shares: dict[str, float]) -> None:
         split_tasks(make_tasks(4), shares)
 
 
-def test_groups_and_splits_are_part_of_a_corpus() -> None:
+def test_splits_are_part_of_a_corpus() -> None:
     tasks = make_tasks(8)
     corpus = Corpus("mine", tuple(tasks), ())
-    assert corpus.groups == groups_of(tasks)
     assert corpus.split() == split_tasks(tasks)
     assert corpus.split(seed=2) == split_tasks(tasks, seed=2)
 

@@ -22,11 +22,11 @@ from reasoningbank.corpus import (
     load_shacl_tasks,
     near_duplicates,
     open_endpoint,
-    read_templates,
-    schema_items,
     split_tasks,
     write_instances,
 )
+from reasoningbank.corpus.splits import schema_items
+from reasoningbank.corpus.templates import read_templates
 from reasoningbank.errors import UsageError
 from reasoningbank.sparql import SPARQLClient
 

@@ -19,9 +19,9 @@ from reasoningbank.corpus import (
     load_pack,
     query_features,
     split_tasks,
-    triple_patterns,
 )
 from reasoningbank.corpus.questions import constants_of
+from reasoningbank.sparql.tree import read_query
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +60,7 @@ def test_every_gold_is_read_by_both_parsers(corpus: Corpus) -> None:
         empty.query(task.expected_sparql)
         assert query_features(task.expected_sparql).parsed, task.id
         assert constants_of(task.expected_sparql) is not None
-        assert triple_patterns(task.expected_sparql), task.id
+        assert read_query(task.expected_sparql).triple_patterns(), task.id
 
 
 def test_a_split_has_every_complexity_in_every_part(corpus: Corpus) -> None:

@@ -15,10 +15,16 @@ from rdflib import RDF, Graph, URIRef
 from rdflib.namespace import SH
 from rdflib.plugins.sparql.parser import parseQuery
 
-from reasoningbank.corpus import Finding, load_corpus, load_pack, open_endpoint, validate
+from reasoningbank.corpus import (
+    load_corpus,
+    load_pack,
+    open_endpoint,
+    validate,
+)
 from reasoningbank.corpus.shacl import RB
 from reasoningbank.corpus.validation import SEVERITIES, severity_of, shapes_file
 from reasoningbank.errors import UsageError
+from reasoningbank.findings import Finding
 from reasoningbank.sparql import EndpointConfig, SPARQLClient
 
 from .conftest import GOOD, HEAD

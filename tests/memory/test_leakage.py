@@ -6,7 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-from reasoningbank.corpus import Split, Task, load_pack, load_shacl_tasks, split_tasks
+from reasoningbank.corpus import (
+    Task,
+    load_pack,
+    load_shacl_tasks,
+    split_tasks,
+)
+from reasoningbank.corpus.splits import Split
 from reasoningbank.memory import LeakageFilter, MemoryItem, Provenance, Turn
 
 PACK = load_pack("uniprot")

@@ -12,12 +12,10 @@ from reasoningbank.corpus import Pack
 from reasoningbank.errors import UsageError
 from reasoningbank.nl2sparql import (
     build_constraints,
-    constraint_prompt,
     get_constraints_for_patterns,
-    load_constraints,
     load_patterns,
 )
-from reasoningbank.nl2sparql.hints import MOST_CHARS, Direction
+from reasoningbank.nl2sparql.hints import MOST_CHARS, Direction, load_constraints
 
 from .conftest import changed
 
@@ -62,15 +60,14 @@ def test_packs_of_one_folder_have_their_own_prefixes(woods: Pack) -> None:
     assert signs == [{"http://w/height"}, {"http://moved/height"}]
 
 
-def test_whole_parts_are_left_out_and_named(woods: Pack) -> None:
-    whole = constraint_prompt(["HEIGHT", "NEIGHBOUR"], woods)
-    assert whole.left_out == ()
-    for room in range(0, len(whole.text) + 1, 7):
-        cut = constraint_prompt(["HEIGHT", "NEIGHBOUR"], woods, most_chars=room)
+def test_whole_parts_are_left_out(woods: Pack) -> None:
+    whole = build_constraints(["HEIGHT", "NEIGHBOUR"], woods)
+    for room in range(0, len(whole) + 1, 7):
+        cut = build_constraints(["HEIGHT", "NEIGHBOUR"], woods, most_chars=room)
         base = build_constraints([], woods)
-        assert len(cut.text) <= max(room, len(base))
-        assert all(part in whole.text.split("\n\n") for part in cut.text.split("\n\n"))
-        assert cut.left_out or cut.text == whole.text
+        assert len(cut) <= max(room, len(base))
+        assert all(part in whole.split("\n\n") for part in cut.split("\n\n"))
+        assert (cut == whole) == (room >= len(whole))
 
 
 @pytest.mark.parametrize("name", ["liita", "uniprot"])
@@ -78,10 +75,10 @@ def test_prompts_of_the_packs_are_bounded_for_any_two_patterns(name: str) -> Non
     names = load_patterns(name).names
     base = build_constraints([], name)
     for pair in combinations(names, 2):
-        prompt = constraint_prompt(pair, name)
-        assert prompt.text.startswith(base)
-        assert len(prompt.text) <= MOST_CHARS
-        assert prompt.left_out == ()
+        prompt = build_constraints(pair, name)
+        assert prompt.startswith(base)
+        assert len(prompt) <= MOST_CHARS
+        assert prompt == build_constraints(pair, name, most_chars=10 * MOST_CHARS)
     assert len(build_constraints(names, name)) <= MOST_CHARS
 
 

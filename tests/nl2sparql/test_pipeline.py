@@ -16,16 +16,12 @@ from reasoningbank.errors import BudgetError, ModelError, UsageError
 from reasoningbank.findings import Finding
 from reasoningbank.nl2sparql import (
     NL2SPARQL,
-    Candidate,
-    EndpointValidation,
     HybridRetriever,
     PackExample,
-    adapt_query,
-    best_candidate,
-    question_similarity,
-    swap_entities,
-    write_query,
 )
+from reasoningbank.nl2sparql.examples import question_similarity, swap_entities
+from reasoningbank.nl2sparql.pipeline import Candidate, Translation, adapt_query, write_query
+from reasoningbank.nl2sparql.validation import EndpointValidation
 from reasoningbank.sparql import EndpointConfig
 
 RIGHT = "SELECT ?h { ?t a w:Tree ; w:height ?h }"
@@ -69,9 +65,9 @@ def test_a_query_that_ran_is_better_than_one_that_only_parses() -> None:
     checked = EndpointValidation((empty,), executed=True)
     ran = Candidate("B", "fixed", (empty, problem("semantic", "x")), checked)
     broken = Candidate("C", "fixed", (problem("syntax", "parse"),))
-    assert best_candidate([broken, timed_out, ran]) is ran
-    assert best_candidate([broken, timed_out]) is timed_out
-    assert best_candidate([]) is None
+    assert Translation(QUESTION, candidates=[broken, timed_out, ran]).best is ran
+    assert Translation(QUESTION, candidates=[broken, timed_out]).best is timed_out
+    assert Translation(QUESTION).best is None
 
 
 def test_a_sound_query_takes_one_call(pipeline: Callable[..., NL2SPARQL]) -> None:
@@ -201,7 +197,9 @@ def test_settings_switch_parts_off(pipeline: Callable[..., NL2SPARQL]) -> None:
 
 def test_groups_of_the_question_are_not_shown(pipeline: Callable[..., NL2SPARQL]) -> None:
     translator = pipeline(RIGHT)
-    found = translator.translate(QUESTION, without_groups=["height"], without_ids=["number"])
+    assert translator.retriever is not None
+    translator.retriever = translator.retriever.without(["height"], ["number"])
+    found = translator.translate(QUESTION)
     assert [one.example.id for one in found.retrieved] == ["near_pine"]
     assert "What is the height" not in prompt_of(translator.lm)
 

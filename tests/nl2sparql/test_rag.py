@@ -17,14 +17,13 @@ from reasoningbank.corpus import Pack, Task, load_pack
 from reasoningbank.errors import ModelError, UsageError
 from reasoningbank.judge.case import executed_queries
 from reasoningbank.lm import make_lm
-from reasoningbank.nl2sparql import example_pack
 from reasoningbank.nl2sparql.confidence import (
     confidence_in,
     confidence_score,
     fit_calibration,
     load_calibration,
 )
-from reasoningbank.nl2sparql.examples import shown_examples
+from reasoningbank.nl2sparql.examples import ExampleSettings, example_pack
 from reasoningbank.nl2sparql.translator import NL2SPARQLAgent
 from reasoningbank.sparql import EndpointConfig
 
@@ -110,13 +109,10 @@ def test_a_test_set_is_never_what_is_retrieved_from() -> None:
 def test_groups_of_a_test_set_are_left_out_of_the_examples(
     forest: Pack, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    shown = shown_examples(forest, frozenset({"trees"}))
-    assert shown.without_groups == {"of-kind"}
-    found = shown.retriever.retrieve(
-        "Which plants are trees?",
-        5,
-        without_groups=shown.without_groups,
-        without_ids=shown.without_ids,
+    found = (
+        ExampleSettings()
+        .retriever(forest, frozenset({"trees"}))
+        .retrieve("Which plants are trees?")
     )
     assert {one.example.group for one in found} == {"height", "above", "near", "is"}
 
@@ -234,7 +230,7 @@ def test_options_that_do_not_exist_are_told(name: str, options: dict[str, Any], 
 
 def test_a_way_of_retrieving_that_does_not_exist_is_told(forest: Pack) -> None:
     with pytest.raises(UsageError, match="choose hybrid, semantic"):
-        shown_examples(forest, retrieval="magic")
+        ExampleSettings(retrieval="magic").retriever(forest)
 
 
 def test_it_says_how_far_to_trust_its_query(
@@ -287,8 +283,8 @@ def test_index_and_embedding_are_named_in_its_options(
 
 def test_packs_of_one_folder_show_examples_in_their_own_languages() -> None:
     def told(languages: tuple[str, ...]) -> set[str]:
-        shown = shown_examples(replace(load_pack("liita"), languages=languages))
-        return {name for one in shown.retriever.examples for name, _ in one.questions}
+        shown = ExampleSettings().retriever(replace(load_pack("liita"), languages=languages))
+        return {name for one in shown.examples for name, _ in one.questions}
 
     assert told(("it", "en")) == {"it", "en"}
     assert told(("en",)) == {"en"}

@@ -8,12 +8,12 @@ from hashed_words import HashedWords
 from reasoningbank.corpus import Pack, load_pack
 from reasoningbank.errors import UsageError
 from reasoningbank.nl2sparql import (
-    Detected,
     HybridRetriever,
     PackExample,
     RandomRetriever,
     load_examples,
 )
+from reasoningbank.nl2sparql.detection import Detected
 
 
 @pytest.fixture(scope="module")
@@ -82,15 +82,15 @@ def test_patterns_are_weighted_by_how_sure_they_are(retriever: HybridRetriever) 
 def test_leave_out_groups_and_single_examples(retriever: HybridRetriever) -> None:
     question = 'What is the height of "birch"?'
     assert retriever.retrieve(question, 1)[0].example.id == "height_of_oak"
-    without_one = retriever.retrieve(question, 9, without_ids=["height_of_oak"])
+    without_one = retriever.without(ids=["height_of_oak"]).retrieve(question, 9)
     assert {one.example.id for one in without_one} == {"higher_than", "near_pine", "number"}
-    without_group = retriever.retrieve(question, 9, without_groups=["height"])
+    without_group = retriever.without(["height"]).retrieve(question, 9)
     assert {one.example.group for one in without_group} == {"near", "count"}
-    assert retriever.retrieve(question, 9, without_groups=["height", "near", "count"]) == []
+    assert retriever.without(["height", "near", "count"]).retrieve(question, 9) == []
 
 
 def test_what_is_left_out_does_not_set_the_scale(retriever: HybridRetriever) -> None:
-    found = retriever.retrieve("How many trees are there?", 9, without_groups=["count"])
+    found = retriever.without(["count"]).retrieve("How many trees are there?", 9)
     assert max(one.semantic for one in found) == 1
     assert min(one.semantic for one in found) == 0
 
@@ -127,6 +127,6 @@ def test_random_examples_are_the_same_each_time_and_keep_what_is_left_out(woods:
     assert set(first) == {example.id for example in examples}
     others = RandomRetriever(examples, seed=1)
     assert first != [others.retrieve(question, 1)[0].example.id for question in questions]
-    left = any_ones.retrieve("any", 9, without_groups=["height"], without_ids=["number"])
+    left = any_ones.without(["height"], ["number"]).retrieve("any", 9)
     assert [one.example.id for one in left] == ["near_pine"]
     assert any_ones.retrieve("any", 0) == []

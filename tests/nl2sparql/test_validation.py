@@ -10,12 +10,12 @@ from reasoningbank.corpus import Pack, load_corpus, load_pack
 from reasoningbank.errors import EndpointError
 from reasoningbank.nl2sparql import (
     load_examples,
-    validate,
     validate_endpoint,
     validate_semantic,
     validate_syntax,
 )
 from reasoningbank.nl2sparql.detection import detector_of
+from reasoningbank.nl2sparql.validation import validate
 from reasoningbank.sparql import EndpointConfig, SPARQLClient
 
 COMPLIT = "https://klab.ilc.cnr.it/graphdb-compl-it/"

@@ -12,7 +12,6 @@ import pyoxigraph as ox
 import pytest
 from engines import VirtuosoServer, virtuoso_program
 
-from reasoningbank.corpus import triple_patterns
 from reasoningbank.errors import EndpointError
 from reasoningbank.sparql import (
     EndpointConfig,
@@ -24,7 +23,7 @@ from reasoningbank.sparql import (
     service_description,
     void_description,
 )
-from reasoningbank.sparql.tree import outline
+from reasoningbank.sparql.tree import outline, read_query
 
 from .faulty import Answer, FaultyServer
 
@@ -338,7 +337,7 @@ def test_every_query_of_discovery_can_be_answered_from_an_index(faulty: FaultySe
     assert len(asked) == 6
     for query in asked:
         assert outline(query).limit.value is not None
-        for pattern in triple_patterns(query):
+        for pattern in read_query(query).triple_patterns():
             assert not pattern.predicate.startswith("?")
     for query in asked:
         if "DISTINCT" in query:

@@ -10,7 +10,11 @@ import dspy
 import pytest
 
 from reasoningbank.errors import ReasoningBankError, RecordError, ToolError, UsageError
-from reasoningbank.tools import CAPS, Consulted, MemoryTools
+from reasoningbank.tools import (
+    CAPS,
+    MemoryTools,
+)
+from reasoningbank.tools.memory_tools import Consulted
 from reasoningbank.tools.returns import MAX_CHARS
 
 

@@ -7,13 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from reasoningbank.corpus import load_shacl_tasks, split_tasks, triple_patterns
+from reasoningbank.corpus import load_shacl_tasks, split_tasks
 from reasoningbank.lm.tokens import count_tokens
 from reasoningbank.memory.layer import load_notes
 from reasoningbank.memory.schema_card import SchemaCard, SchemaIndex
 from reasoningbank.schema import Schema, SchemaMap, observed_values
 from reasoningbank.sparql import EndpointConfig, SPARQLClient
 from reasoningbank.sparql.tokens import tokenize
+from reasoningbank.sparql.tree import read_query
 
 from .conftest import Known
 
@@ -93,7 +94,7 @@ def test_the_gold_names_are_found(uniprot: Known, card: SchemaCard) -> None:
     for task in tasks:
         wanted = {
             token.text
-            for pattern in triple_patterns(task.expected_sparql)
+            for pattern in read_query(task.expected_sparql).triple_patterns()
             for token in tokenize(pattern.predicate)
             if token.kind == "name"
         }

@@ -23,9 +23,12 @@ from dspy.utils import DummyLM
 
 from reasoningbank.corpus import Pack
 from reasoningbank.errors import SetupError, UsageError
-from reasoningbank.nl2sparql import Pattern, PatternSet, translator
+from reasoningbank.nl2sparql import (
+    translator,
+)
 from reasoningbank.nl2sparql import translator as module
 from reasoningbank.nl2sparql.graph import families_of, mermaid_picture, save_picture
+from reasoningbank.nl2sparql.hints import Pattern, PatternSet
 from reasoningbank.nl2sparql.nodes import GraphSettings, NL2SPARQLState
 from reasoningbank.nl2sparql.translator import (
     NL2SPARQLAgent,
