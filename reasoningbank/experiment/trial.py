@@ -47,13 +47,7 @@ from reasoningbank.findings import Finding
 from reasoningbank.imports import is_import_path
 from reasoningbank.judge import RAN, AnswerSample, Judgement, LMJudge, OwnJudge, case_of
 from reasoningbank.judge.lm_judge import MAX_REPLY_TOKENS
-from reasoningbank.lm import (
-    UsageCounter,
-    asked_as,
-    lm_failure,
-    parse_name,
-    takes_temperature,
-)
+from reasoningbank.lm import UsageCounter, asked_as, lm_failure, parse_name, takes_temperature
 from reasoningbank.refs import RefStore
 from reasoningbank.schema import explainer
 from reasoningbank.tools import DEFAULT_TOOLS, EndpointTools, SPARQLTools

@@ -26,11 +26,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import dspy.primitives
-from dspy.primitives.code_interpreter import (
-    CodeExecutionError,
-    CodeInterpreterError,
-    FinalOutput,
-)
+from dspy.primitives.code_interpreter import CodeExecutionError, CodeInterpreterError, FinalOutput
 from dspy.primitives.local_interpreter import LocalInterpreter
 from dspy.primitives.python_interpreter import PythonInterpreter, _find_deno_executable
 
