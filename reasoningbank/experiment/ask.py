@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -23,8 +24,9 @@ from reasoningbank.errors import ModelError, ToolError, UsageError
 from reasoningbank.experiment.config import Arm, Experiment
 from reasoningbank.experiment.context import NOTHING, Recall, RunContext, open_context
 from reasoningbank.experiment.memory_sources import opened
-from reasoningbank.experiment.plan import hidden_tasks
-from reasoningbank.experiment.recall import recalled
+from reasoningbank.experiment.plan import Job, hidden_tasks
+from reasoningbank.experiment.recall import MemoryParts
+from reasoningbank.experiment.records import TrialKey
 from reasoningbank.experiment.settings import EndpointSettings
 from reasoningbank.experiment.trial import attempt_task
 from reasoningbank.lm import PlainAdapter, UsageCounter, open_lm
@@ -128,9 +130,11 @@ class Solver:
             ModelError: If the endpoint or the model failed.
         """
         _check_words(question)
-        task, recall = self._task(question), NOTHING
-        if self.bank is not None:
-            recall = recalled(self.context, self.corpus, self.arm, task, self.bank)
+        task, recall, bank = self._task(question), NOTHING, self.bank
+        if bank is not None:
+            job = Job(self.arm, task, TrialKey(self.arm.name, task.id, 0))
+            # No record is kept, so the bank needs no name.
+            recall = self._parts.recall(job, lambda: ("", bank))
         attempt = self._attempt(task, recall, watch=watch)
         shown = tuple(str(one["id"]) for one in (recall.event or {}).get("items", ()))
         rows, note = self.rows(attempt.sparql)
@@ -165,6 +169,10 @@ class Solver:
 
         agent = make_agent(self.arm.agent, **self.arm.options)
         return program_of(answer) if getattr(agent, "compiles", False) else AgentProgram({}, answer)
+
+    @functools.cached_property
+    def _parts(self) -> MemoryParts:
+        return MemoryParts(self.context, self.corpus, ())
 
     def _task(self, question: str) -> Task:
         language = self.language or asked_language(question, self.pack)

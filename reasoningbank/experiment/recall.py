@@ -15,11 +15,11 @@ from typing import Any
 from reasoningbank.agents import takes_examples
 from reasoningbank.agents.program import Predictors, give
 from reasoningbank.corpus import Task, split_tasks
-from reasoningbank.errors import RecordError, ToolError, UsageError
+from reasoningbank.errors import RecordError, ToolError
 from reasoningbank.experiment.config import Arm, Experiment, bank_arm
-from reasoningbank.experiment.context import NOTHING, Recall, RunContext
+from reasoningbank.experiment.context import Recall, RunContext
 from reasoningbank.experiment.plan import Job, Plan, read_bank
-from reasoningbank.experiment.records import StepFolder, TrialKey
+from reasoningbank.experiment.records import StepFolder
 from reasoningbank.experiment.settings import (
     DISTILLED,
     LearnedMemory,
@@ -51,7 +51,6 @@ from reasoningbank.memory.distill import Distiller
 from reasoningbank.memory.item import Turn
 from reasoningbank.memory.schema_card import SchemaCard
 from reasoningbank.retrieval import open_embedder
-from reasoningbank.schema import Schema
 from reasoningbank.sparql import Discovery, discover
 from reasoningbank.tools import MemoryTools, SPARQLTools
 from reasoningbank.trajectory import Recorder
@@ -66,7 +65,8 @@ class MemoryParts:
     """What arms ask for of memory, and what each trial is given of it. Thread-safe."""
 
     def __init__(self, context: RunContext, corpus: Sequence[Task], tasks: Sequence[Task]) -> None:
-        self._context, self._linker = context, context.linker
+        assert context.schema is not None
+        self._context, self._linker, self._vocabulary = context, context.linker, context.schema
         held_out = {task.id: task for task in (*tasks, *split_tasks(corpus).test)}
         self._held_out = tuple(held_out.values())
         key = context.pack.key if context.pack else ""
@@ -98,11 +98,11 @@ class MemoryParts:
             elif memory.distiller != "rules":
                 lm = context.models[memory.distiller].lm(role="distiller", temperature=0.0)
                 settings |= {"lm": lm, "author": f"lm:{memory.distiller}"}
-        return Distiller(vocabulary=self._vocabulary(arm), **settings)
+        return Distiller(vocabulary=self._vocabulary, **settings)
 
     def builder(self, arm: Arm) -> ContextBuilder:
         """Return the builder of an arm's context."""
-        context, memory, vocabulary = self._context, arm.memory, self._vocabulary(arm)
+        context, memory, vocabulary = self._context, arm.memory, self._vocabulary
         layers = set(arm.layers) | ({"L2"} if memory.in_context else set())
         with self._lock:
             if arm.name in self._builders:
@@ -130,13 +130,8 @@ class MemoryParts:
 
     def recall(self, job: Job, open_bank: OpenBank, program: Predictors | None = None) -> Recall:
         """Return what a trial is given of memory, or of what was compiled."""
-        found = self._recall(job, open_bank)
-        return found if program is None else replace(found, adopt=partial(give, program))
-
-    def _recall(self, job: Job, open_bank: OpenBank) -> Recall:
         arm, memory = job.arm, job.arm.memory
-        if not (isinstance(memory, RetrievedMemory) or arm.layers or arm.entity_linking):
-            return NOTHING
+        adopt = None if program is None else partial(give, program)
         name, found, seconds = "", None, 0.0
         tools: Callable[[Recorder], Mapping[str, Callable[..., Any]]] | None = None
         if isinstance(memory, RetrievedMemory):
@@ -155,7 +150,8 @@ class MemoryParts:
             text, found = context.text, context.retrieval
         if arm.entity_linking:
             question = self.asked(arm, job.task.query)
-        recall = Recall(name, text, question=question, tools=tools, seconds=seconds)
+        given: dict[str, Any] = {"question": question, "adopt": adopt, "tools": tools}
+        recall = Recall(name, text, **given, seconds=seconds)
         if found is None:
             return recall
         return replace(
@@ -229,11 +225,6 @@ class MemoryParts:
             return MemoryTools(Consultation(bank, recorder=recorder, **given)).as_dspy_tools()
 
         return make
-
-    def _vocabulary(self, arm: Arm) -> Schema:
-        if self._context.schema is None:
-            raise UsageError("memory needs the endpoint's vocabulary", where=f"arm {arm.name}")
-        return self._context.schema
 
 
 class Banks:
@@ -310,12 +301,3 @@ def _kinds(memory: RetrievedMemory) -> frozenset[Any] | None:
     if isinstance(memory, LearnedMemory) or not memory.kinds:
         return None
     return frozenset(memory.kinds)
-
-
-def recalled(
-    context: RunContext, corpus: Sequence[Task], arm: Arm, task: Task, bank: MemoryBank
-) -> Recall:
-    """Return what one question is given of a bank, outside a run."""
-    job = Job(arm, task, TrialKey(arm.name, task.id, 0))
-    # No record is kept, so the bank needs no name.
-    return MemoryParts(context, corpus, ()).recall(job, lambda: ("", bank))

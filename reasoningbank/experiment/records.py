@@ -12,7 +12,7 @@ import json
 import re
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any, TypeVar
@@ -136,6 +136,22 @@ class TrialRecord:
     def f1(self) -> float:
         """Row F1 of the result; 0 if there was none."""
         return float(self.verdict.get("f1") or 0.0) if self.verdict else 0.0
+
+    def attempts(self) -> tuple[TrialRecord, ...]:
+        """Return the trial and its other attempts, each as a record of one attempt."""
+        others = (
+            replace(
+                self,
+                sparql=one.get("sparql"),
+                verdict=one.get("verdict"),
+                judgements=one.get("judgements") or {},
+                trajectory=Trajectory.from_json(one["trajectory"]),
+                evidence={},
+                rollouts=(),
+            )
+            for one in self.rollouts
+        )
+        return (self, *others)
 
     @classmethod
     def of(

@@ -17,7 +17,7 @@ from reasoningbank.judge import RAN, findings_of, is_judged, rule_verdict
 from reasoningbank.memory import Counters, MemoryBank, Snapshot
 from reasoningbank.memory.distill import Distiller
 from reasoningbank.memory.experience import Experience
-from reasoningbank.trajectory import Trajectory, Usage
+from reasoningbank.trajectory import Usage
 
 
 class Snapshots:
@@ -82,11 +82,9 @@ def outcome_of(
 
 def experiences_of(record: TrialRecord, arm: Arm, task: Task, metric: str) -> Iterator[Experience]:
     """Yield the attempts of a trial that can be learned from, the chosen one first."""
-    names = ("sparql", "verdict", "judgements")
-    chosen = {name: getattr(record, name) for name in names}
-    for attempt, trajectory in zip((chosen, *record.rollouts), _trajectories(record), strict=True):
-        said = attempt.get("verdict") or {}
-        outcome = outcome_of(arm, metric, said, attempt.get("judgements") or {})
+    for attempt in record.attempts():
+        said = attempt.verdict or {}
+        outcome = outcome_of(arm, metric, said, attempt.judgements)
         if outcome.success is None:
             continue
         ran = said.get("status") in RAN
@@ -95,12 +93,12 @@ def experiences_of(record: TrialRecord, arm: Arm, task: Task, metric: str) -> It
             group=task.group,
             corpus=task.corpus,
             question=record.question,
-            sparql=attempt.get("sparql"),
+            sparql=attempt.sparql,
             success=outcome.success,
             judge=outcome.used,
             ran=ran,
             rows=int(said.get("n_predicted") or 0) if ran else None,
-            trajectory=trajectory,
+            trajectory=attempt.trajectory,
             trial=str(record.key),
             model=arm.lm,
             findings=findings_of(said) if arm.learns_from != "lm" else (),
@@ -108,16 +106,11 @@ def experiences_of(record: TrialRecord, arm: Arm, task: Task, metric: str) -> It
         )
 
 
-def _trajectories(record: TrialRecord) -> list[Trajectory]:
-    others = (Trajectory.from_json(one["trajectory"]) for one in record.rollouts)
-    return [record.trajectory, *others]
-
-
 def retrieved_in(record: TrialRecord) -> tuple[str, ...]:
     """Return the ids of the items that a trial was shown, each once."""
     shown = (
         item
-        for trajectory in _trajectories(record)
+        for trajectory in (attempt.trajectory for attempt in record.attempts())
         for event in trajectory.of("memory_retrieved")
         for item in trajectory.resolve(event.data).get("items") or ()
     )
