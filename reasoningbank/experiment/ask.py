@@ -9,7 +9,6 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import dspy
@@ -39,7 +38,6 @@ from reasoningbank.trajectory import Event, Usage
 MAX_ROWS = 20
 #: Values that a sentence names, and characters of one.
 MOST_NAMED, MOST_VALUE_CHARS = 3, 80
-NO_OPTIONS: Mapping[str, Any] = MappingProxyType({})
 #: Longer outputs of a turn are cut; the agent sees no more either.
 MOST_OUTPUT = 1_500
 #: Tokens of a rewritten question.
@@ -248,7 +246,7 @@ def open_solver(
     memory: Path | None = None,
     snapshot: str = "",
     language: str = "",
-    options: Mapping[str, Any] = NO_OPTIONS,
+    options: Mapping[str, Any] | None = None,
     every_example: bool = False,
     on_notice: Callable[[str], None] = lambda _: None,
 ) -> Iterator[Solver]:
@@ -276,9 +274,8 @@ def open_solver(
         raise UsageError("a snapshot needs a run", where="--snapshot", hint="name it with --memory")
     loaded = load_pack(pack)
     source = {"source": "bank", "bank": str(memory)} if memory else {"source": "none"}
-    arm = Arm.model_validate(
-        {"name": "ask", "agent": agent, "lm": lm or "", "memory": source, "options": dict(options)}
-    )
+    facts = {"name": "ask", "agent": agent, "lm": lm or "", "memory": source}
+    arm = Arm.model_validate({**facts, "options": dict(options or {})})
     corpus = load_shacl_tasks(pack)
     with contextlib.ExitStack() as stack:
         bank = stack.enter_context(opened(memory, snapshot)) if memory else None
