@@ -7,7 +7,6 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import dspy
@@ -104,7 +103,7 @@ class Writing:
             self._turns = list(self._shown)
             again = _TEXTS["again"].format(instruction=self._instruction, problems="; ".join(lines))
             warmer = stuck_temperature(self._episode.lm)
-            return self._asked(again, {} if warmer is None else {"temperature": warmer})
+            return self._asked(again, warmer)
         self._written.add(said)
         if draft.text:
             self._turns.append(_turn(self._said, draft.text))
@@ -112,7 +111,8 @@ class Writing:
             _TEXTS["repair"].format(problems="\n".join(f"- {line}" for line in lines))
         )
 
-    def _asked(self, text: str, config: Mapping[str, float] = MappingProxyType({})) -> ProgramDraft:
+    def _asked(self, text: str, temperature: float | None = None) -> ProgramDraft:
+        warm = {} if temperature is None else {"temperature": temperature}
         self._said = text
         self._episode.meter.turn()
         with asking(self._episode):
@@ -121,7 +121,7 @@ class Writing:
                 {"instruction": text},
                 adapter=PlainAdapter(),
                 demos=self._turns,
-                config={**self._config, **config},
+                config={**self._config, **warm},
             )
         reply = str(said.get("program", ""))
         source = json_in(reply)

@@ -85,13 +85,3 @@ def asks_model(name: str) -> bool:
     if isinstance(AGENTS.get(name), str):
         return name != "oracle"
     return name in AGENTS and make_agent(name).uses_lm
-
-
-def takes_examples(name: str) -> bool:
-    """Return whether an agent is shown few-shot examples as turns, not as text.
-
-    Examples:
-        >>> takes_examples("direct"), takes_examples("rlm")
-        (True, False)
-    """
-    return name == "direct"

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import dspy
@@ -23,8 +23,9 @@ from reasoningbank.errors import ModelError, ToolError, UsageError
 from reasoningbank.experiment.config import Arm, Experiment
 from reasoningbank.experiment.context import NOTHING, Recall, RunContext, open_context
 from reasoningbank.experiment.memory_sources import opened
-from reasoningbank.experiment.plan import hidden_tasks
-from reasoningbank.experiment.recall import recalled
+from reasoningbank.experiment.plan import Job, hidden_tasks
+from reasoningbank.experiment.recall import MemoryParts
+from reasoningbank.experiment.records import TrialKey
 from reasoningbank.experiment.settings import EndpointSettings
 from reasoningbank.experiment.trial import attempt_task
 from reasoningbank.lm import PlainAdapter, UsageCounter, open_lm
@@ -37,7 +38,6 @@ from reasoningbank.trajectory import Event, Usage
 MAX_ROWS = 20
 #: Values that a sentence names, and characters of one.
 MOST_NAMED, MOST_VALUE_CHARS = 3, 80
-NO_OPTIONS: Mapping[str, Any] = MappingProxyType({})
 #: Longer outputs of a turn are cut; the agent sees no more either.
 MOST_OUTPUT = 1_500
 #: Tokens of a rewritten question.
@@ -128,9 +128,11 @@ class Solver:
             ModelError: If the endpoint or the model failed.
         """
         _check_words(question)
-        task, recall = self._task(question), NOTHING
-        if self.bank is not None:
-            recall = recalled(self.context, self.corpus, self.arm, task, self.bank)
+        task, recall, bank = self._task(question), NOTHING, self.bank
+        if bank is not None:
+            job = Job(self.arm, task, TrialKey(self.arm.name, task.id, 0))
+            # No record is kept, so the bank needs no name.
+            recall = self._parts.recall(job, lambda: ("", bank))
         attempt = self._attempt(task, recall, watch=watch)
         shown = tuple(str(one["id"]) for one in (recall.event or {}).get("items", ()))
         rows, note = self.rows(attempt.sparql)
@@ -165,6 +167,10 @@ class Solver:
 
         agent = make_agent(self.arm.agent, **self.arm.options)
         return program_of(answer) if getattr(agent, "compiles", False) else AgentProgram({}, answer)
+
+    @functools.cached_property
+    def _parts(self) -> MemoryParts:
+        return MemoryParts(self.context, self.corpus, ())
 
     def _task(self, question: str) -> Task:
         language = self.language or asked_language(question, self.pack)
@@ -240,7 +246,7 @@ def open_solver(
     memory: Path | None = None,
     snapshot: str = "",
     language: str = "",
-    options: Mapping[str, Any] = NO_OPTIONS,
+    options: Mapping[str, Any] | None = None,
     every_example: bool = False,
     on_notice: Callable[[str], None] = lambda _: None,
 ) -> Iterator[Solver]:
@@ -268,9 +274,8 @@ def open_solver(
         raise UsageError("a snapshot needs a run", where="--snapshot", hint="name it with --memory")
     loaded = load_pack(pack)
     source = {"source": "bank", "bank": str(memory)} if memory else {"source": "none"}
-    arm = Arm.model_validate(
-        {"name": "ask", "agent": agent, "lm": lm or "", "memory": source, "options": dict(options)}
-    )
+    facts = {"name": "ask", "agent": agent, "lm": lm or "", "memory": source}
+    arm = Arm.model_validate({**facts, "options": dict(options or {})})
     corpus = load_shacl_tasks(pack)
     with contextlib.ExitStack() as stack:
         bank = stack.enter_context(opened(memory, snapshot)) if memory else None

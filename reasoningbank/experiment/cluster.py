@@ -1,47 +1,60 @@
 """Run trials on a Dask cluster; the driver alone writes records.
 
-Streams learn in the driver too: it alone has state, and a killed worker costs trials in flight.
+Streams learn in the driver too: it alone has state, and a killed worker costs trials in flight. A
+worker says what it lacks, opens its context once, and keeps nothing that another one could not
+make: the pack and the banks come with the run, and gold results are frozen in a temporary folder.
+A verdict depends only on the answers, so on fixed data it is the same on every worker.
 """
 
 from __future__ import annotations
 
 import contextlib
 import gzip
+import io
 import logging
 import socket
+import tempfile
 import threading
+import time
 import weakref
-from collections.abc import Callable, Iterator, Mapping
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
+from urllib.request import getproxies
 
 import distributed
 
 from reasoningbank.agents import Attempt
-from reasoningbank.errors import SetupError, UsageError
+from reasoningbank.agents.sandbox.interpreter import deno_executable
+from reasoningbank.cache import cache_dir
+from reasoningbank.corpus import SETS, Pack, load_pack
+from reasoningbank.errors import EndpointError, ReasoningBankError, SetupError, UsageError
 from reasoningbank.experiment.config import Experiment
-from reasoningbank.experiment.context import Given
-from reasoningbank.experiment.plan import Job, Plan
+from reasoningbank.experiment.context import NOTHING, Given, Recall, RunContext, context_at
+from reasoningbank.experiment.executors import Retrier
+from reasoningbank.experiment.manifest import code_version, own_code
+from reasoningbank.experiment.plan import Job, Plan, check_parts
+from reasoningbank.experiment.recall import MemoryParts
 from reasoningbank.experiment.records import TrialRecord
 from reasoningbank.experiment.settings import Executor
 from reasoningbank.experiment.storage import RunStorage
-from reasoningbank.experiment.workers import (
-    Needs,
-    WorkerSetup,
-    address_of,
-    lack_error,
-    lacking,
-    run_on_worker,
-    share_limits,
-)
+from reasoningbank.experiment.trial import Trial
 from reasoningbank.findings import Finding
+from reasoningbank.http import gate_for
 from reasoningbank.imports import one_line
+from reasoningbank.judge import GoldStore
 from reasoningbank.lm import ModelHandle
+from reasoningbank.lm.calls import model_gate
+from reasoningbank.lm.names import check_hosted, hosted_at, parse_name
+from reasoningbank.memory import MemoryBank, Snapshot
+from reasoningbank.retrieval import open_embedder
 from reasoningbank.sparql import EndpointConfig, is_loopback
 from reasoningbank.trajectory import Trajectory, Usage
 
@@ -49,6 +62,11 @@ from reasoningbank.trajectory import Trajectory, Usage
 _IGNORE_INTERRUPTS = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)"
 #: Seconds to wait for a scheduler and its first worker.
 CONNECT_S = 20
+
+#: Seconds to wait for an answer from an address.
+REACH_S = 10
+#: Seconds in which a refused worker ends its registration before it closes.
+CLOSE_S = 1.0
 
 
 @contextlib.contextmanager
@@ -210,3 +228,237 @@ def _check_reach(
             hint = "give the experiment an endpoint and a model with public addresses"
             code = "unreachable-from-workers"
             raise UsageError(what, where=where, hint=hint, code=code, address=base)
+
+
+# -- on a worker -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Needs:
+    """What a worker must have before a run begins."""
+
+    experiment: Experiment
+    version: tuple[str, str]
+    #: A hash of each own part, by its import path.
+    own: Mapping[str, str]
+    addresses: tuple[str, ...]
+    models: tuple[ModelHandle, ...]
+
+    @classmethod
+    def of(
+        cls, experiment: Experiment, config: EndpointConfig, models: Mapping[str, ModelHandle]
+    ) -> Needs:
+        """Return what a run needs."""
+        used = tuple(models.values())
+        addresses = dict.fromkeys(filter(None, [config.address, *map(address_of, used)]))
+        return cls(experiment, _version(), own_code(experiment), tuple(addresses), used)
+
+
+def lacking(needs: Needs) -> list[str]:
+    """Return what this machine lacks for a run, one clause each."""
+    if (mine := _version()) != needs.version:
+        versions = [f"{one} (prompts {prompts})" for one, prompts in (mine, needs.version)]
+        return [f"reasoningbank {versions[0]} instead of {versions[1]}"]
+    checks: list[Callable[[], object]] = [
+        *(partial(check_parts, arm) for arm in needs.experiment.arms),
+        *(partial(_reach, address) for address in needs.addresses),
+        *(partial(_check_model, one) for one in needs.models if not parse_name(one.name).is_local),
+    ]
+    if any(arm.agent == "rlm" for arm in needs.experiment.arms):
+        checks.append(deno_executable)
+    if needs.experiment.uses_memory:
+        checks.append(open_embedder)
+    found: list[str] = []
+    for check in checks:
+        try:
+            check()
+        except (ReasoningBankError, OSError) as error:
+            found.append(str(error))
+    here = own_code(needs.experiment) if not found else needs.own
+    found += [
+        f"{one} has other code than the driver's" for one in here if here[one] != needs.own[one]
+    ]
+    return list(dict.fromkeys(found))
+
+
+def address_of(model: ModelHandle) -> str:
+    """Return where a model is asked; empty for its provider's own address."""
+    return str(model.api_base or model.fingerprint.get("api_base") or "")
+
+
+def _check_model(model: ModelHandle) -> None:
+    """Check that this machine has a hosted model's key, and would ask the driver's server."""
+    name, there = model.name, address_of(model)
+    check_hosted(name, api_base=model.api_base, api_key_env=model.api_key_env)
+    if (here := model.api_base or hosted_at(name) or "") != there:
+        own = "its provider's own address"
+        what = f"{name} is asked at {here or own} here, and at {there or own} by the driver"
+        raise SetupError(what, hint="set the same environment variable", code="other-address")
+
+
+def _reach(address: str) -> None:
+    """Open a connection to an address, unless a proxy does that for us."""
+    url = urlsplit(address)
+    if url.scheme in getproxies() and not is_loopback(address):
+        return
+    port = url.port or (443 if url.scheme == "https" else 80)
+    try:
+        socket.create_connection((url.hostname or "", port), timeout=REACH_S).close()
+    except OSError as error:
+        raise EndpointError(f"cannot reach {address} ({error.strerror or error})") from error
+
+
+def lack_error(said: str, lacks: Mapping[str, Sequence[str]]) -> UsageError:
+    """Return the error of workers that lack something."""
+    hint = "bring it there, and run the same command again"
+    what = f"workers lack what the run needs: {said}"
+    return UsageError(what, where="executor", hint=hint, code="workers-lack", lacks=lacks)
+
+
+class WorkerSetup(distributed.WorkerPlugin):  # type: ignore[misc]
+    """What a worker is given, and the context that it opens once."""
+
+    def __init__(
+        self,
+        experiment: Experiment,
+        config: EndpointConfig,
+        plan: Plan,
+        models: Mapping[str, ModelHandle],
+    ) -> None:
+        self.experiment, self.needs = experiment, Needs.of(experiment, config, models)
+        self._config, self._models, self._files = config, models, packed(plan.pack)
+        self._plan = replace(plan, jobs=())
+
+    def setup(self, worker: Any) -> None:
+        """Create what cannot be pickled; refuse a worker that lacks something and joins late."""
+        self._refused = bool(found := lacking(self.needs))
+        if found:
+            # Dask would keep a worker whose plugin fails.
+            worker.loop.call_later(CLOSE_S, worker.close)
+            name = str(worker.name)
+            raise lack_error(f"{name}: {', '.join(found)}", {what: [name] for what in found})
+        # Workers of a local cluster are numbered; a local model keeps a slot for each.
+        named = isinstance(worker.name, int)
+        self._number = worker.name if named else zlib.crc32(str(worker.name).encode())
+        self._stack, self._lock = contextlib.ExitStack(), threading.Lock()
+        self._context: RunContext | None = None
+        self._retrier = Retrier(self.experiment.retries, time.sleep)
+        self._banks: dict[str, MemoryBank] = {}
+
+    def teardown(self, worker: Any) -> None:
+        """Close the context."""
+        self._stack.close()
+        share_limits(self._config, self._models, 1)
+
+    def run(self, job: Job, given: Given, raw: bytes | None, sharers: int) -> TrialRecord:
+        """Run a trial; `raw` is the snapshot of the bank, `sharers` share the rate limits."""
+        share_limits(self._config, self._models, sharers)
+        if self._refused:
+            raise distributed.Reschedule
+        with self._lock:
+            context = self._context = self._context or self._open()
+        with self._bank(job, given.bank, raw) as bank:
+
+            def remember() -> Recall:
+                if not self.experiment.uses_memory:
+                    return NOTHING
+                return self._parts.recall(job, lambda: (given.bank, bank), given.program)
+
+            parts = context, self.experiment, job, self._number
+            trial = Trial(*parts, remember=remember, tokens=given.tokens)
+            record = self._retrier.run(trial)
+        assert record is not None
+        return record
+
+    @contextlib.contextmanager
+    def _bank(self, job: Job, name: str, raw: bytes | None) -> Iterator[Any]:
+        """Open the bank of a snapshot, if any; that of a stream's step is used once."""
+        if raw is None:
+            yield None
+            return
+        with self._lock:
+            bank = self._banks.get(name)
+            if bank is None:
+                bank = self._parts.open_bank(Snapshot.parse(raw, name=f"{name}.jsonl", where=name))
+                if not job.teaches:
+                    self._banks[name] = self._stack.enter_context(bank)
+        try:
+            yield bank
+        finally:
+            if self._banks.get(name) is not bank:
+                bank.close()
+
+    def _open(self) -> RunContext:
+        plan, there = self._plan, self._plan.pack
+        folder = tempfile.TemporaryDirectory(prefix="reasoningbank-", ignore_cleanup_errors=True)
+        name = self._stack.enter_context(folder)
+        root = Path(name) / there.key
+        with zipfile.ZipFile(io.BytesIO(self._files)) as files:
+            files.extractall(root)
+        examples = next((s for s in SETS if getattr(there, s) == there.examples), None)
+        pack = load_pack(root).with_set(examples) if examples else load_pack(root)
+        sandboxed = any(arm.agent == "rlm" for arm in self.experiment.arms)
+        opened = context_at(
+            _cached_here(self._config),
+            replace(pack, prefixes=there.prefixes),
+            GoldStore(Path(name) / "gold", "this run's"),
+            models=self._models,
+            spare_sandboxes=min(1, self.experiment.executor.warm_sandboxes) * sandboxed,
+            hidden=plan.hidden,
+            hidden_by_task=plan.hidden_by_task,
+        )
+        context = self._stack.enter_context(opened)
+        if self.experiment.uses_memory:
+            self._parts = MemoryParts(context, plan.corpus, plan.tasks)
+        return context
+
+
+def _cached_here(config: EndpointConfig) -> EndpointConfig:
+    """Return the endpoint with its answers kept in this machine's cache, if they are kept."""
+    federated = tuple(map(_cached_here, config.federated))
+    cache = cache_dir() / config.cache.name if config.cache else None
+    return replace(config, cache=cache, federated=federated)
+
+
+def _version() -> tuple[str, str]:
+    """Return the version of the package and that of the texts that agents read."""
+    code = code_version()
+    return code["version"], code["prompts"]
+
+
+def share_limits(config: EndpointConfig, models: Mapping[str, ModelHandle], sharers: int) -> None:
+    """Keep this process to its part of what the endpoints and the models' providers allow."""
+    for name in models:
+        model_gate(name).sharers = sharers
+    if not is_loopback(config.address):
+        gate_for(config.address).sharers = sharers
+    for other in config.federated:
+        share_limits(other, {}, sharers)
+
+
+def run_on_worker(
+    plugin: str, job: Job, given: Given, raw: bytes | None, sharers: int
+) -> dict[str, Any]:
+    """Run a trial on a worker and return its record as data."""
+    setup: WorkerSetup = distributed.get_worker().plugins[plugin]
+    return setup.run(job, given, raw, sharers).to_json()
+
+
+def packed(pack: Pack) -> bytes:
+    """Return a pack as a zip file from which a worker loads it."""
+    voids = [pack.void, *(other.void for other in pack.federated)]
+    # Agents are shown examples of the pack's own corpus, even if its test set is asked.
+    own = load_pack(pack.root).examples
+    parts = [pack.root / "pack.toml", own, pack.test, pack.schema, pack.hints, *voids]
+    if pack.documents is not None:
+        parts += [*pack.data, pack.documents.initial]
+    files = {file for part in filter(None, parts) for file in (part, *part.rglob("*"))}
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        for file in sorted(filter(Path.is_file, files)):
+            if not file.is_relative_to(pack.root):
+                what = f"{file} lies outside the pack, so workers would not get it"
+                hint = "move it into the pack's folder, or run in threads"
+                raise UsageError(what, where=pack.name, hint=hint, code="file-outside-pack")
+            archive.write(file, file.relative_to(pack.root))
+    return buffer.getvalue()

@@ -20,12 +20,7 @@ import dspy
 from reasoningbank.agents import UNJUDGED
 from reasoningbank.agents.program import AgentProgram, Predictors, program_of
 from reasoningbank.corpus import Task
-from reasoningbank.errors import (
-    EndpointError,
-    QueryError,
-    ReasoningBankError,
-    UsageError,
-)
+from reasoningbank.errors import EndpointError, QueryError, ReasoningBankError, UsageError
 from reasoningbank.experiment.config import Arm, Experiment
 from reasoningbank.experiment.context import Recall, RunContext
 from reasoningbank.experiment.executors import waits

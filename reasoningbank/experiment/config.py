@@ -15,7 +15,7 @@ from pydantic import BaseModel, Field, ValidationError, model_validator
 
 from reasoningbank.agents import Budget
 from reasoningbank.corpus import Level
-from reasoningbank.errors import UsageError, unknown_key
+from reasoningbank.errors import UsageError, read_toml, unknown_key
 from reasoningbank.experiment.settings import (
     BankMemory,
     CompileSettings,
@@ -405,15 +405,10 @@ def load_experiment(path: Path, changes: Sequence[str] = ()) -> Experiment:
         UsageError: If the file is missing, is not TOML or has an invalid setting; the message
             names the key and what is allowed there.
     """
-    try:
-        data: dict[str, Any] = tomllib.loads(shipped(path).read_text(encoding="utf-8"))
-    except FileNotFoundError:
+    if not (file := shipped(path)).exists():
         hint = "give the path of a .toml file, e.g. experiments/uniprot_demo.toml"
-        raise UsageError("no such experiment file", where=str(path), hint=hint) from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"cannot be read ({error})", where=str(path)) from error
-    except tomllib.TOMLDecodeError as error:
-        raise UsageError(f"is not valid TOML: {error}", where=str(path)) from error
+        raise UsageError("no such experiment file", where=str(path), hint=hint)
+    data = read_toml(file, "usage")
     return parse_experiment(apply_changes(data, changes), where=str(path))
 
 

@@ -20,6 +20,7 @@ from reasoningbank.errors import RecordError, UsageError
 from reasoningbank.experiment.config import Arm, Experiment, parse_experiment, seeds_of
 from reasoningbank.experiment.plan import Job
 from reasoningbank.experiment.records import RunFolder, TrialKey, TrialRecord
+from reasoningbank.experiment.storage import shipped
 from reasoningbank.imports import is_import_path
 from reasoningbank.lm import parse_name, price_of
 from reasoningbank.trajectory import Usage
@@ -30,6 +31,11 @@ MatchLevel = Literal["own", "same", "similar", "model", "none"]
 
 _Amounts = Mapping[str, float | None]
 AMOUNTS = ("lm_calls", "prompt_tokens", "completion_tokens", "seconds", "dollars", "requests")
+#: What one judgement takes: a call after the attempt.
+_JUDGEMENT: _Amounts = {**dict.fromkeys(AMOUNTS), "lm_calls": 1.0, "requests": 0.0}
+#: What trials or judgements took, how alike they are, and the run that they are of.
+_Measured = tuple[Sequence[_Amounts], MatchLevel, tuple[str, ...]]
+_NOTHING: _Measured = ((), "none", ())
 #: At most this many trials of one arm are read, evenly spaced.
 _MOST = 60
 #: Settings of an arm that do not decide what a trial takes.
@@ -114,10 +120,15 @@ def estimate_run(
     left = Counter(job.arm.name for job in planned if notes or job.key.path not in there)
     arms = []
     for name, number in Counter(job.arm.name for job in planned).items():
-        arm = experiment.arms_by_name[name]
-        arms.append(_estimate_arm(experiment, arm, folder, (number, left[name]), runs))
+        arm, counts = experiment.arms_by_name[name], (number, left[name])
+        uses_lm = make_agent(arm.agent, **arm.options).uses_lm
+        bounds = _bounds(experiment, arm, uses_lm=uses_lm)
+        names = (name, arm.agent, arm.lm if uses_lm else "")
+        found = _alike(experiment, arm, folder, runs, uses_lm=uses_lm)
+        arms.append(_estimate(experiment, names, counts, found, bounds))
         if arm.judge_lm and not is_import_path(arm.judge_lm):
-            arms.append(_estimate_judge(experiment, arm, (number, left[name]), runs))
+            names, found = (name, "judge", arm.judge_lm), _judgements(arm.judge_lm, runs)
+            arms.append(_estimate(experiment, names, counts, found, _JUDGEMENT))
     total = _combined(math.fsum, [arm.amounts for arm in arms])
     polite = None
     if experiment.endpoint is not None:
@@ -137,9 +148,7 @@ def _combined(combine: Any, found: Sequence[_Amounts]) -> dict[str, float | None
 
 
 def _known_runs(folder: RunFolder) -> set[Path]:
-    root = Path(__file__).parents[1]
-    results = (Path("experiments/results"), root / "results", root.parent / "experiments/results")
-    places = (folder.path.parent, Path("runs"), *results)
+    places = (folder.path.parent, Path("runs"), shipped(Path("experiments/results")))
     return {file.parent.resolve() for place in places for file in place.glob("*/manifest.json")}
 
 
@@ -156,17 +165,12 @@ def _read_runs(paths: Iterable[Path]) -> list[_PastRun]:
     return sorted(runs.values(), key=lambda run: run.created, reverse=True)
 
 
-def _estimate_arm(
-    experiment: Experiment,
-    arm: Arm,
-    folder: RunFolder,
-    counts: tuple[int, int],
-    runs: Sequence[_PastRun],
-) -> ArmEstimate:
-    """Return what an arm will take, by the trials of the most similar arm that has some."""
-    uses_lm, pack = make_agent(arm.agent, **arm.options).uses_lm, experiment.pack
+def _alike(
+    experiment: Experiment, arm: Arm, folder: RunFolder, runs: Sequence[_PastRun], *, uses_lm: bool
+) -> _Measured:
+    """Return what the trials of the most similar arm that has some took."""
     ranks: tuple[MatchLevel, ...] = get_args(MatchLevel)
-    mine = arm.model_dump(exclude=_NOT_COMPARED)
+    mine, pack = arm.model_dump(exclude=_NOT_COMPARED), experiment.pack
 
     def rank(run: _PastRun, other: Arm) -> tuple[int, bool, int]:
         """Return how unlike an arm of a run is: by level, by pack, by its settings."""
@@ -179,7 +183,6 @@ def _estimate_arm(
         return 3 if uses_lm and other.lm != arm.lm else level, other_pack, unlike
 
     found = [(run, one) for run in runs for one in run.experiment.arms if one.agent == arm.agent]
-    names = arm.name, arm.agent, arm.lm if uses_lm else ""
     ranked = sorted(((rank(*one), *one) for one in found), key=lambda one: one[0])
     for (level, *_), run, other in ranked:
         if trials := run.trials(other):
@@ -189,17 +192,12 @@ def _estimate_arm(
                 _amounts(one.usage, one.usage.seconds + seconds, one.usage.tool_calls + 1)
                 for one, seconds in zip(trials, judging, strict=True)
             ]
-            match, name = ranks[level], run.experiment.name
-            return _estimate(experiment, names, counts, measured, {}, match, (name,))
-    bounds = _bounds(experiment, arm, uses_lm=uses_lm)
-    return _estimate(experiment, names, counts, [], bounds, "none")
+            return measured, ranks[level], (run.experiment.name,)
+    return _NOTHING
 
 
-def _estimate_judge(
-    experiment: Experiment, arm: Arm, counts: tuple[int, int], runs: Sequence[_PastRun]
-) -> ArmEstimate:
-    """Return what the LM judge of an arm will take: one call per trial, after the attempt."""
-    lm, names = arm.judge_lm, (arm.name, "judge", arm.judge_lm)
+def _judgements(lm: str, runs: Sequence[_PastRun]) -> _Measured:
+    """Return what the judgements of a model took in the newest run that has some."""
     for run in runs:
         judged = (t for a in run.experiment.arms if a.judge_lm == lm for t in run.trials(a))
         said = (trial.judgements.get(f"lm:{lm}") for trial in judged)
@@ -209,23 +207,19 @@ def _estimate_judge(
             if one
         ]
         if measured:
-            where = (run.experiment.name,)
-            return _estimate(experiment, names, counts, measured, {}, "same", where)
-    bounds: _Amounts = {**dict.fromkeys(AMOUNTS), "lm_calls": 1.0, "requests": 0.0}
-    return _estimate(experiment, names, counts, [], bounds, "none")
+            return measured, "same", (run.experiment.name,)
+    return _NOTHING
 
 
 def _estimate(
     experiment: Experiment,
     names: tuple[str, str, str],
     counts: tuple[int, int],
-    measured: Sequence[_Amounts],
+    found: _Measured,
     bounds: _Amounts,
-    match: MatchLevel,
-    runs: tuple[str, ...] = (),
 ) -> ArmEstimate:
     """Return the estimate of an arm or its judge, called by arm, agent and model."""
-    (arm, _, lm), todo = names, counts[1]
+    (arm, _, lm), todo, (measured, match, runs) = names, counts[1], found
     means = _combined(fmean, measured) if measured else {**bounds}
     if match == "model":
         # Another model is faster or slower, and its price does not apply.

@@ -82,7 +82,7 @@ def read_items(where: Path, snapshot: str = "") -> Snapshot:
 
 def stream_of(where: Path, snapshot: str) -> Sequence[Step]:
     """Return the steps of a run's stream, named ``ARM.PERMUTATION`` if the run has several."""
-    streams = _streams(where)
+    streams = RunFolder(where).streams()
     name = snapshot or (next(iter(streams)) if len(streams) == 1 else "")
     if name in streams:
         return streams[name]
@@ -140,17 +140,12 @@ def _chosen(run: Path, wanted: str) -> str:
 
 def last_snapshots(run: Path) -> dict[str, str]:
     """Return the last snapshot of each stream, and each bank made of gold queries."""
-    lasts = {name: steps[-1].after for name, steps in _streams(run).items()}
+    lasts = {name: steps[-1].after for name, steps in RunFolder(run).streams().items()}
     for path, note in RunFolder(run).bank_notes():
         if isinstance(note, RecordError):
             raise note
         lasts[path.name.split(".bank.json")[0]] = str(note.get("after", ""))
     return lasts
-
-
-def _streams(run: Path) -> dict[str, Sequence[Step]]:
-    streams = RunFolder(run).streams()
-    return {f"{arm}.{permutation}": steps for (arm, permutation), steps in streams.items()}
 
 
 @dataclass(frozen=True)

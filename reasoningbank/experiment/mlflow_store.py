@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from statistics import fmean, median
-from typing import Any, NamedTuple
+from typing import Any
 
 from mlflow import MlflowClient, entities
 from mlflow.entities import Feedback, Span, SpanType, TraceState
@@ -38,6 +38,8 @@ TRIAL_TAG = "reasoningbank.trial"
 EDITION_TAG = "reasoningbank.edition"
 #: MLflow's limits: entries per batch; characters per value, preview and tag.
 _BATCH, _VALUE, _PREVIEW, _TAG = 100, 500, 1_000, 250
+#: What a span says: its name, attributes and error.
+_Facts = tuple[str, Mapping[str, Any], str]
 
 
 class TraceStore:
@@ -188,16 +190,17 @@ def spans_of(record: TrialRecord, trace: str) -> list[Span]:
 
     def span(number: int | str, start: float, end: float, parent: int | str | None,
              facts: _Facts, events: Sequence[Any] = ()) -> Span:  # fmt: skip
-        said = {SpanAttributeKey.REQUEST_ID: f"tr-{trace}", **facts.attributes}
+        name, attributes, error = facts
+        said = {SpanAttributeKey.REQUEST_ID: f"tr-{trace}", **attributes}
         return Span.from_dict(
             {
-                "name": facts.name,
+                "name": name,
                 "context": {"trace_id": trace, "span_id": _sha(f"{trace} {number}", 16)},
                 "parent_id": None if parent is None else _sha(f"{trace} {parent}", 16),
                 "start_time": nanoseconds(record.started, start),
                 "end_time": nanoseconds(record.started, end),
-                "status_code": "ERROR" if facts.error else "OK",
-                "status_message": facts.error,
+                "status_code": "ERROR" if error else "OK",
+                "status_message": error,
                 "attributes": {
                     k: json.dumps(v, ensure_ascii=False) for k, v in said.items() if v is not None
                 },
@@ -219,11 +222,11 @@ def spans_of(record: TrialRecord, trace: str) -> list[Span]:
         latest = max(latest, end)
         asked = {"sparql": record.sparql, "gold": record.gold}
         judged = _shown(SpanType.EVALUATOR, asked, dict(record.verdict))
-        spans.append(span("judge", ended, end, "agent", _Facts("execution judge", judged)))
+        spans.append(span("judge", ended, end, "agent", ("execution judge", judged, "")))
     outputs = {"sparql": record.sparql, "answer": record.answer, "status": record.status}
     did = _shown(SpanType.AGENT, {"question": record.question}, outputs)
     error = record.error if record.failed else ""
-    root = _Facts(f"{record.key.arm} · {record.key.task}", did, error)
+    root = (f"{record.key.arm} · {record.key.task}", did, error)
     events = [
         {
             "name": event.kind,
@@ -233,14 +236,6 @@ def spans_of(record: TrialRecord, trace: str) -> list[Span]:
         for event in trajectory.of("error", "submit")
     ]
     return [span("agent", 0.0, latest, None, root, events), *spans]
-
-
-class _Facts(NamedTuple):
-    """What a span says."""
-
-    name: str
-    attributes: Mapping[str, Any]
-    error: str = ""
 
 
 def _facts(event: Event, data: Mapping[str, Any], result: Mapping[str, Any]) -> _Facts | None:
@@ -260,13 +255,13 @@ def _facts(event: Event, data: Mapping[str, Any], result: Mapping[str, Any]) -> 
                 )
             if data.get("dollars") is not None:
                 attributes[SpanAttributeKey.LLM_COST] = {CostKey.TOTAL_COST: data["dollars"]}
-            return _Facts(str(data.get("role") or "lm"), attributes, _text(data.get("error")))
+            return str(data.get("role") or "lm"), attributes, _text(data.get("error"))
         case "code":
             code, output = {"code": data.get("code")}, {"output": data.get("output")}
-            return _Facts("python", _shown(SpanType.CHAIN, code, output))
+            return "python", _shown(SpanType.CHAIN, code, output), ""
         case "tool_call":
             did = _shown(SpanType.TOOL, data.get("arguments"), result.get("result"))
-            return _Facts(str(data.get("tool", "tool")), did, _text(result.get("error")))
+            return str(data.get("tool", "tool")), did, _text(result.get("error"))
         case "memory_retrieved":
             items = [dict(item) for item in data.get("items") or ()]
             pages = [
@@ -274,7 +269,7 @@ def _facts(event: Event, data: Mapping[str, Any], result: Mapping[str, Any]) -> 
                 for i in items
             ]
             found = _shown(SpanType.RETRIEVER, {"query": data.get("query")}, pages)
-            return _Facts("memory", found)
+            return "memory", found, ""
     return None
 
 

@@ -7,27 +7,22 @@ import itertools
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import Any
 
-from reasoningbank.agents import takes_examples
 from reasoningbank.agents.program import Predictors, give
 from reasoningbank.corpus import Task, split_tasks
-from reasoningbank.errors import RecordError, ToolError, UsageError
-from reasoningbank.experiment.config import Arm, Experiment, bank_arm
-from reasoningbank.experiment.context import NOTHING, Recall, RunContext
-from reasoningbank.experiment.plan import Job, Plan, read_bank
-from reasoningbank.experiment.records import StepFolder, TrialKey
+from reasoningbank.errors import ToolError
+from reasoningbank.experiment.config import Arm
+from reasoningbank.experiment.context import Recall, RunContext
+from reasoningbank.experiment.plan import Job
 from reasoningbank.experiment.settings import (
     DISTILLED,
     LearnedMemory,
     RandomMemory,
     RetrievedMemory,
 )
-from reasoningbank.experiment.storage import RunStorage
-from reasoningbank.experiment.streams import Snapshots
 from reasoningbank.imports import imported, is_import_path
 from reasoningbank.memory import (
     Consultation,
@@ -51,7 +46,6 @@ from reasoningbank.memory.distill import Distiller
 from reasoningbank.memory.item import Turn
 from reasoningbank.memory.schema_card import SchemaCard
 from reasoningbank.retrieval import open_embedder
-from reasoningbank.schema import Schema
 from reasoningbank.sparql import Discovery, discover
 from reasoningbank.tools import MemoryTools, SPARQLTools
 from reasoningbank.trajectory import Recorder
@@ -66,7 +60,8 @@ class MemoryParts:
     """What arms ask for of memory, and what each trial is given of it. Thread-safe."""
 
     def __init__(self, context: RunContext, corpus: Sequence[Task], tasks: Sequence[Task]) -> None:
-        self._context, self._linker = context, context.linker
+        assert context.schema is not None
+        self._context, self._linker, self._vocabulary = context, context.linker, context.schema
         held_out = {task.id: task for task in (*tasks, *split_tasks(corpus).test)}
         self._held_out = tuple(held_out.values())
         key = context.pack.key if context.pack else ""
@@ -98,11 +93,11 @@ class MemoryParts:
             elif memory.distiller != "rules":
                 lm = context.models[memory.distiller].lm(role="distiller", temperature=0.0)
                 settings |= {"lm": lm, "author": f"lm:{memory.distiller}"}
-        return Distiller(vocabulary=self._vocabulary(arm), **settings)
+        return Distiller(vocabulary=self._vocabulary, **settings)
 
     def builder(self, arm: Arm) -> ContextBuilder:
         """Return the builder of an arm's context."""
-        context, memory, vocabulary = self._context, arm.memory, self._vocabulary(arm)
+        context, memory, vocabulary = self._context, arm.memory, self._vocabulary
         layers = set(arm.layers) | ({"L2"} if memory.in_context else set())
         with self._lock:
             if arm.name in self._builders:
@@ -130,13 +125,8 @@ class MemoryParts:
 
     def recall(self, job: Job, open_bank: OpenBank, program: Predictors | None = None) -> Recall:
         """Return what a trial is given of memory, or of what was compiled."""
-        found = self._recall(job, open_bank)
-        return found if program is None else replace(found, adopt=partial(give, program))
-
-    def _recall(self, job: Job, open_bank: OpenBank) -> Recall:
         arm, memory = job.arm, job.arm.memory
-        if not (isinstance(memory, RetrievedMemory) or arm.layers or arm.entity_linking):
-            return NOTHING
+        adopt = None if program is None else partial(give, program)
         name, found, seconds = "", None, 0.0
         tools: Callable[[Recorder], Mapping[str, Callable[..., Any]]] | None = None
         if isinstance(memory, RetrievedMemory):
@@ -155,7 +145,8 @@ class MemoryParts:
             text, found = context.text, context.retrieval
         if arm.entity_linking:
             question = self.asked(arm, job.task.query)
-        recall = Recall(name, text, question=question, tools=tools, seconds=seconds)
+        given: dict[str, Any] = {"question": question, "adopt": adopt, "tools": tools}
+        recall = Recall(name, text, **given, seconds=seconds)
         if found is None:
             return recall
         return replace(
@@ -177,7 +168,8 @@ class MemoryParts:
         self, job: Job, memory: RetrievedMemory, bank: MemoryBank, leakage: LeakageFilter
     ) -> Retrieval:
         question = job.task.query
-        shown: dict[str, Any] = {"leakage": leakage, "examples": takes_examples(job.arm.agent)}
+        # This agent is shown few-shot examples as turns, others as text.
+        shown: dict[str, Any] = {"leakage": leakage, "examples": job.arm.agent == "direct"}
         shown["linker"] = self._linker if job.arm.entity_linking else None
         found = retrieve(
             bank,
@@ -230,92 +222,9 @@ class MemoryParts:
 
         return make
 
-    def _vocabulary(self, arm: Arm) -> Schema:
-        if self._context.schema is None:
-            raise UsageError("memory needs the endpoint's vocabulary", where=f"arm {arm.name}")
-        return self._context.schema
-
-
-class Banks:
-    """The banks that trials of the evaluation see. Thread-safe."""
-
-    def __init__(self, experiment: Experiment, run: Path, plan: Plan, parts: MemoryParts) -> None:
-        self._experiment, self._run, self._plan, self._parts = experiment, run, plan, parts
-        self._snapshots = Snapshots(run)
-        self._names: dict[tuple[str, int | None], str] = {}
-        self._open: dict[str, MemoryBank] = {}
-        self._lock = threading.Lock()
-
-    def name(self, arm: Arm, seed: int) -> str:
-        """Return the hash of the snapshot of an arm's bank, which is then on disk."""
-        root = bank_arm(self._experiment, arm)
-        place = (root.name, seed if root.bank_per_seed else None)
-        with self._lock:
-            if place not in self._names:
-                self._names[place] = self._name(root, seed)
-            return self._names[place]
-
-    def bank(self, arm: Arm, seed: int) -> tuple[str, MemoryBank]:
-        """Return the bank of an arm with its snapshot's hash."""
-        name = self.name(arm, seed)
-        with self._lock:
-            if name not in self._open:
-                self._open[name] = self._parts.open_bank(self._snapshots.read(name))
-            return name, self._open[name]
-
-    def close(self) -> None:
-        """Close the banks."""
-        for bank in self._open.values():
-            bank.close()
-
-    def _name(self, root: Arm, seed: int) -> str:
-        if root.learns:
-            taken = StepFolder(self._run, root.name, seed).taken()
-            if len(taken) < len(self._plan.stream):
-                what = f"has taken {len(taken)} of {len(self._plan.stream)} steps"
-                hint = "run the same command again"
-                raise RecordError(what, where=f"stream {root.name}.{seed}", hint=hint)
-            return taken[-1].after
-        if root.memory.source == "gold":
-            return self._of_gold(root)
-        snapshot = read_bank(root, seed)
-        self._snapshots.write(snapshot)
-        return snapshot.hash
-
-    def _of_gold(self, root: Arm) -> str:
-        """Return the snapshot of the few-shot examples: made once, and read from then on."""
-        storage, note = RunStorage(self._run), f"learning/{root.name}.bank.json"
-        if storage.exists(note):
-            # Either file can be made again: golds do not change in a run.
-            with contextlib.suppress(RecordError, KeyError, TypeError):
-                name = str(storage.read_json(note)["after"])
-                self._snapshots.read(name)
-                return name
-        distiller, split = self._parts.distiller(root), split_tasks(self._plan.corpus).by_id()
-        made = [distiller.from_gold(task, split.get(task.id)) for task in self._plan.stream]
-        with self._parts.open_bank(Snapshot.of(())) as bank:
-            added = bank.add([item for one in made for item in one.items], reason="gold")
-            snapshot = bank.snapshot()
-        self._snapshots.write(snapshot)
-        rejected = [asdict(rejected) for one in made for rejected in one.rejected]
-        content = {"version": 1, "arm": root.name, "source": "gold", "after": snapshot.hash}
-        content |= {"tasks": [task.id for task in self._plan.stream]}
-        content |= {"added": list(dict.fromkeys(added)), "rejected": rejected}
-        storage.write_json(note, content)
-        return snapshot.hash
-
 
 def _kinds(memory: RetrievedMemory) -> frozenset[Any] | None:
     """Return the kinds to retrieve; None for all. A stream's bank holds only what it distils."""
     if isinstance(memory, LearnedMemory) or not memory.kinds:
         return None
     return frozenset(memory.kinds)
-
-
-def recalled(
-    context: RunContext, corpus: Sequence[Task], arm: Arm, task: Task, bank: MemoryBank
-) -> Recall:
-    """Return what one question is given of a bank, outside a run."""
-    job = Job(arm, task, TrialKey(arm.name, task.id, 0))
-    # No record is kept, so the bank needs no name.
-    return MemoryParts(context, corpus, ()).recall(job, lambda: ("", bank))

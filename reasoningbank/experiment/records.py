@@ -12,7 +12,7 @@ import json
 import re
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any, TypeVar
@@ -136,6 +136,22 @@ class TrialRecord:
     def f1(self) -> float:
         """Row F1 of the result; 0 if there was none."""
         return float(self.verdict.get("f1") or 0.0) if self.verdict else 0.0
+
+    def attempts(self) -> tuple[TrialRecord, ...]:
+        """Return the trial and its other attempts, each as a record of one attempt."""
+        others = (
+            replace(
+                self,
+                sparql=one.get("sparql"),
+                verdict=one.get("verdict"),
+                judgements=one.get("judgements") or {},
+                trajectory=Trajectory.from_json(one["trajectory"]),
+                evidence={},
+                rollouts=(),
+            )
+            for one in self.rollouts
+        )
+        return (self, *others)
 
     @classmethod
     def of(
@@ -267,10 +283,6 @@ class RunFolder:
         """Return the names of the trial files, such as ``trials/rlm/001.0.json``."""
         return self.storage.names(_TRIALS)
 
-    def keys(self) -> Iterator[TrialKey]:
-        """Yield the keys of the readable trials."""
-        return (trial.key for trial in self.trials(skip_damaged=True))
-
     def trials(self, *, skip_damaged: bool = False) -> Iterator[TrialRecord]:
         """Yield the trials, ordered by arm, task and seed.
 
@@ -307,17 +319,19 @@ class RunFolder:
         """Yield the path of each learning step with the step, or with the error of reading it."""
         return self._each(_STEPS, partial(_step, self.storage))
 
-    def streams(self) -> dict[tuple[str, int], Sequence[Step]]:
-        """Return the steps of each stream, by arm and task permutation.
+    def streams(self) -> dict[str, Sequence[Step]]:
+        """Return the steps of each stream, by its name ``ARM.PERMUTATION``.
 
         Raises:
             RecordError: If a step is damaged.
         """
-        folders = {PurePosixPath(name).parent.name for name in self.storage.names(_STEPS)}
-        names = [folder.rpartition(".") for folder in sorted(folders)]
-        places = [(arm, int(order)) for arm, _, order in names if order.isdigit()]
-        found = {place: StepFolder(self.path, *place).taken() for place in places}
-        return {place: steps for place, steps in found.items() if steps}
+        found: dict[str, Sequence[Step]] = {}
+        names = {PurePosixPath(name).parent.name for name in self.storage.names(_STEPS)}
+        for name in sorted(names):
+            arm, _, order = name.rpartition(".")
+            if order.isdigit() and (steps := StepFolder(self.path, arm, int(order)).taken()):
+                found[name] = steps
+        return found
 
     def bank_notes(self) -> Iterator[tuple[Path, Mapping[str, Any] | RecordError]]:
         """Yield what was recorded of each bank built from gold queries, or the error of reading it.

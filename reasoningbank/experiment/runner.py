@@ -27,12 +27,7 @@ from reasoningbank.experiment.executors import (
     counted,
     run_chains,
 )
-from reasoningbank.experiment.manifest import (
-    build_manifest,
-    memory_hashes,
-    open_run,
-    replacements,
-)
+from reasoningbank.experiment.manifest import build_manifest, memory_hashes, open_run, replacements
 from reasoningbank.experiment.plan import Job, Plan, is_done, plan_run
 from reasoningbank.experiment.records import RunFolder, TrialKey, TrialRecord
 from reasoningbank.experiment.settings import LearnedMemory

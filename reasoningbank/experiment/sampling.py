@@ -108,17 +108,12 @@ class Teacher:
         texts = dict.fromkeys(_STRING.findall(query))
         starts += [string_literal(text) for text in texts if text in self.task.query]
         paths = [path for start in starts for path in self._from(start)]
-        if self.hints(number) and paths:
+        if number % 2 and paths:
             columns = " ".join(f"?{name}" for name in judgement.evidence.gold.variables)
             return HINT.format(columns=columns, paths="\n".join([PATHS, *paths]))
         lines = [*feedback(judgement, query, self.explain, prefixes, rows=False)]
         lines += [PATHS, *paths] if paths else []
         return AGAIN.format(query=query or "(none)", feedback="\n".join(lines))
-
-    @staticmethod
-    def hints(number: int) -> bool:
-        """Return whether an attempt's note has columns and paths alone, not the last query."""
-        return number % 2 == 1
 
     def _search(self, start: str) -> Iterator[str]:
         answer = self.judge.gold(self.task).answer

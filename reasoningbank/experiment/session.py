@@ -9,26 +9,34 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import threading
+import time
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Any
 
 from reasoningbank.agents.program import Predictors
-from reasoningbank.corpus import Task
+from reasoningbank.corpus import Task, split_tasks
 from reasoningbank.errors import EndpointError, ModelError, RecordError, UsageError
 from reasoningbank.experiment.compile import Compilation, compiled_for
 from reasoningbank.experiment.config import Arm, Experiment, bank_arm, control_of, seeds_of
 from reasoningbank.experiment.context import Given, RunContext
 from reasoningbank.experiment.executors import RecordWriter, counted, waits
 from reasoningbank.experiment.plan import Job, Plan, named_bank, permuted, read_bank
-from reasoningbank.experiment.recall import Banks, MemoryParts
+from reasoningbank.experiment.recall import MemoryParts
 from reasoningbank.experiment.records import Step, StepFolder, TrialKey, TrialRecord
 from reasoningbank.experiment.settings import RetrievedMemory
-from reasoningbank.experiment.streams import Learner, Snapshots
+from reasoningbank.experiment.streams import (
+    Snapshots,
+    experiences_of,
+    outcome_of,
+    retrieved_in,
+)
 from reasoningbank.experiment.trial import Trial, judge_attempts
-from reasoningbank.memory import MemoryBank, Snapshot
+from reasoningbank.memory import Counters, MemoryBank, Snapshot
+from reasoningbank.trajectory import Usage
 
 
 @dataclass
@@ -48,7 +56,9 @@ class LearningSession:
         self.on_notice = self.writer.on_notice
         self.snapshots = Snapshots(self.folder.path)
         self.parts = MemoryParts(self.context, self.plan.corpus, self.plan.tasks)
-        self._banks = Banks(self.experiment, self.folder.path, self.plan, self.parts)
+        self._names: dict[tuple[str, int | None], str] = {}
+        self._banks: dict[str, MemoryBank] = {}
+        self._lock = threading.Lock()
         self._streams: dict[tuple[str, int], TaskStream] = {}
         self._waiting: Counter[str] = Counter()
         self._began = False
@@ -73,15 +83,13 @@ class LearningSession:
 
     def given(self, job: Job) -> Given:
         """Return what a trial on a worker needs of this run."""
-        name = ""
-        if isinstance(job.arm.memory, RetrievedMemory):
-            own = self._streams[_place(job)].bank[0] if job.teaches else ""
-            name = own or self._banks.name(job.arm, job.key.seed)
+        name = self._bank_name(job) if isinstance(job.arm.memory, RetrievedMemory) else ""
         return Given(name, self._tokens(job), self._program(job))
 
     def close(self) -> None:
         """Close the banks."""
-        self._banks.close()
+        for bank in self._banks.values():
+            bank.close()
         for stream in self._streams.values():
             stream.close()
 
@@ -239,9 +247,58 @@ class LearningSession:
         return None
 
     def _bank(self, job: Job) -> tuple[str, MemoryBank]:
+        """Return the bank that a trial sees, with its snapshot's hash."""
         if job.teaches:
             return self._streams[_place(job)].bank
-        return self._banks.bank(job.arm, job.key.seed)
+        name = self._bank_name(job)
+        with self._lock:
+            if name not in self._banks:
+                self._banks[name] = self.parts.open_bank(self.snapshots.read(name))
+            return name, self._banks[name]
+
+    def _bank_name(self, job: Job) -> str:
+        """Return the hash of the snapshot of a trial's bank, which is then on disk."""
+        if job.teaches:
+            return self._streams[_place(job)].bank[0]
+        root, seed = bank_arm(self.experiment, job.arm), job.key.seed
+        place = (root.name, seed if root.bank_per_seed else None)
+        with self._lock:
+            if place not in self._names:
+                self._names[place] = self._stored_bank(root, seed)
+            return self._names[place]
+
+    def _stored_bank(self, root: Arm, seed: int) -> str:
+        if root.learns:
+            # Its trials wait until the stream is at its end.
+            return StepFolder(self.folder.path, root.name, seed).taken()[-1].after
+        if root.memory.source == "gold":
+            return self._bank_of_gold(root)
+        snapshot = read_bank(root, seed)
+        self.snapshots.write(snapshot)
+        return snapshot.hash
+
+    def _bank_of_gold(self, root: Arm) -> str:
+        """Return the snapshot of the few-shot examples: made once, and read from then on."""
+        storage, note = self.folder.storage, f"learning/{root.name}.bank.json"
+        if storage.exists(note):
+            # Either file can be made again: golds do not change in a run.
+            with contextlib.suppress(RecordError, KeyError, TypeError):
+                name = str(storage.read_json(note)["after"])
+                self.snapshots.read(name)
+                return name
+        tasks = self.plan.stream
+        distiller, split = self.parts.distiller(root), split_tasks(self.plan.corpus).by_id()
+        made = [distiller.from_gold(task, split.get(task.id)) for task in tasks]
+        with self.parts.open_bank(Snapshot.of(())) as bank:
+            added = bank.add([item for one in made for item in one.items], reason="gold")
+            snapshot = bank.snapshot()
+        self.snapshots.write(snapshot)
+        rejected = [asdict(rejected) for one in made for rejected in one.rejected]
+        content = {"version": 1, "arm": root.name, "source": "gold", "after": snapshot.hash}
+        content |= {"tasks": [task.id for task in tasks]}
+        content |= {"added": list(dict.fromkeys(added)), "rejected": rejected}
+        storage.write_json(note, content)
+        return snapshot.hash
 
 
 def _place(job: Job) -> tuple[str, int]:
@@ -263,9 +320,7 @@ class TaskStream:
         self._snapshots = session.snapshots
         self._steps = StepFolder(session.folder.path, arm.name, order)
         self._begin = read_bank(arm, order) if named_bank(arm) else Snapshot.of(())
-        learning, parts = session.experiment.learning, session.parts
-        consolidate = parts.consolidate if learning.consolidate else None
-        self._learner = Learner(arm, session.experiment.metric, parts.distiller(arm), consolidate)
+        self._distiller = session.parts.distiller(arm)
         self._open_bank: tuple[str, MemoryBank] | None = None
 
     @property
@@ -382,7 +437,7 @@ class TaskStream:
             try:
                 record = session.judged(self.arm, record)
                 _, control = session.control(self.arm, key.task, key.seed)
-                step = self._learner.learn(self.bank[1], name, record, task, control)
+                step = self._learn(record, task, control)
                 break
             except (EndpointError, ModelError) as error:
                 failure = error
@@ -398,3 +453,51 @@ class TaskStream:
         # a bank reopened after a crash would have another history.
         self.close()
         return step
+
+    def _learn(self, record: TrialRecord, task: Task, control: TrialRecord | None) -> Step:
+        """Learn from a trial; the bank is changed."""
+        began, session = time.monotonic(), self._session
+        (before, bank), metric = self.bank, session.experiment.metric
+        found = outcome_of(self.arm, metric, record.verdict, record.judgements)
+        experiences = list(experiences_of(record, self.arm, task, metric))
+        distilled = self._distiller.distil(experiences) if experiences else None
+        shown = retrieved_in(record)
+        without = None
+        if control is not None and control.verdict is not None and found.success is not None:
+            without = outcome_of(self.arm, metric, control.verdict, control.judgements).success
+        bank.count(shown, _counters(found.success, without))
+        known = {item.id for item in bank.items(status=None)}
+        ids = bank.add(distilled.items, reason=str(record.key)) if distilled else []
+        added = tuple(dict.fromkeys(one for one in ids if one not in known))
+        consolidates = session.experiment.learning.consolidate
+        changes = session.parts.consolidate(bank, added) if consolidates else ()
+        return Step(
+            arm=self.arm.name,
+            order=record.key.seed,
+            step=record.step or 0,
+            task=record.key.task,
+            trial=str(record.key),
+            before=before,
+            after=bank.snapshot().hash,
+            retrieved=shown,
+            added=added,
+            merged=tuple(dict.fromkeys(one for one in ids if one in known)),
+            rejected=tuple(asdict(one) for one in distilled.rejected) if distilled else (),
+            changes=tuple(
+                {"action": str(one.action), "item": str(one.item_id), "reason": str(one.reason)}
+                for one in changes
+            ),
+            judges=dict(found.judges),
+            used=found.used,
+            success=found.success,
+            control=str(control.key) if control is not None and without is not None else "",
+            usage=distilled.usage if distilled else Usage(),
+            seconds=round(time.monotonic() - began, 3),
+        )
+
+
+def _counters(success: bool | None, without: bool | None) -> Counters:
+    """Return what is counted for each item that was shown, given the result without memory."""
+    # Helped: only this trial succeeded; hurt: only the one without memory.
+    helped, hurt = without is False and success is True, without is True and success is False
+    return Counters(1, int(success is True), int(success is False), int(helped), int(hurt))

@@ -294,16 +294,12 @@ def _read_memory(value: Any) -> Any:
     if source == "learned" and found.get("of"):
         source = "shared"
     kind = next((k for k in _KINDS_OF_MEMORY if k.__name__.lower() == f"{source}memory"), NoMemory)
-    # What a manifest says of settings that a source does not have.
-    unused: dict[str, Any] = {"bank": "", "stream": "", "of": ""}
-    unused |= {"judge": "execution", "distiller": "rules"}
-    if kind is NoMemory:
-        unused |= {"kinds": [], "show": "context", "items": 3, "tokens": 600}
-        unused["demonstrations"] = False
+    # A manifest may say of settings that the source does not have what they are by default.
+    every = {name: one for each in _KINDS_OF_MEMORY for name, one in each.model_fields.items()}
     kept = {
         key: one
         for key, one in found.items()
-        if key in kind.model_fields or key not in unused or one != unused[key]
+        if key in kind.model_fields or key not in every or (one and one != every[key].default)
     }
     return {**kept, "source": source}
 

@@ -47,13 +47,7 @@ from reasoningbank.findings import Finding
 from reasoningbank.imports import is_import_path
 from reasoningbank.judge import RAN, AnswerSample, Judgement, LMJudge, OwnJudge, case_of
 from reasoningbank.judge.lm_judge import MAX_REPLY_TOKENS
-from reasoningbank.lm import (
-    UsageCounter,
-    asked_as,
-    lm_failure,
-    parse_name,
-    takes_temperature,
-)
+from reasoningbank.lm import UsageCounter, asked_as, lm_failure, parse_name, takes_temperature
 from reasoningbank.refs import RefStore
 from reasoningbank.schema import explainer
 from reasoningbank.tools import DEFAULT_TOOLS, EndpointTools, SPARQLTools
@@ -365,60 +359,43 @@ def _is_infrastructure(error: BaseException | None) -> bool:
 
 
 def judge_record(context: RunContext, model: str, record: TrialRecord) -> TrialRecord:
-    """Let a model judge a trial; return its record with the judgement under ``lm:MODEL``."""
-    facts = record.question, record.sparql, record.trajectory, record.verdict, record.evidence
-    said = judge_with_lm(context, model, *facts)
-    return replace(record, judgements={**record.judgements, f"lm:{model}": said})
-
-
-def judge_attempts(context: RunContext, model: str, record: TrialRecord) -> TrialRecord:
-    """Let a model judge all attempts of a trial that it has not judged yet."""
-    name, rollouts = f"lm:{model}", []
-    if name not in record.judgements:
-        record = judge_record(context, model, record)
-    for one in record.rollouts:
-        known = dict(one.get("judgements") or {})
-        if name not in known:
-            did = Trajectory.from_json(one["trajectory"])
-            facts = record.question, one.get("sparql"), did, one.get("verdict")
-            known[name] = judge_with_lm(context, model, *facts)
-        rollouts.append({**one, "judgements": known})
-    return replace(record, rollouts=tuple(rollouts))
-
-
-def judge_with_lm(
-    context: RunContext,
-    model: str,
-    question: str,
-    sparql: str | None,
-    trajectory: Trajectory,
-    verdict: Mapping[str, Any] | None = None,
-    evidence: Mapping[str, Any] | None = None,
-) -> dict[str, Any]:
-    """Let a model judge an attempt without the gold."""
-    verdict, result, failure = verdict or {}, None, ""
+    """Let a model judge the chosen attempt without the gold; add what it said as ``lm:MODEL``."""
+    sparql, verdict, result, failure = record.sparql, record.verdict or {}, None, ""
     status = verdict.get("status")
     if status in ("query_error", "query_timeout"):
         failure = str(verdict.get("reason") or "")
-    elif status in RAN and evidence and "predicted" in evidence:
-        result = AnswerSample.from_json(evidence["predicted"])
+    elif status in RAN and "predicted" in record.evidence:
+        result = AnswerSample.from_json(record.evidence["predicted"])
     elif sparql and sparql.strip():
         try:
             result = context.judge.sample(sparql)
         except QueryError as error:
             failure = str(error)
     case = case_of(
-        question,
+        record.question,
         sparql,
-        trajectory,
+        record.trajectory,
         result=result,
         failure=failure,
         known=context.schema,
         prefixes=context.endpoint.prefixes,
     )
     if is_import_path(model):
-        return OwnJudge(model).judge(case).to_json()
-    # A hosted model has its own limit.
-    most = MAX_REPLY_TOKENS if parse_name(model).is_local else None
-    lm = context.models[model].lm(role="judge", temperature=0.0, max_tokens=most)
-    return LMJudge(lm).judge(case).to_json()
+        said = OwnJudge(model).judge(case)
+    else:
+        # A hosted model has its own limit.
+        most = MAX_REPLY_TOKENS if parse_name(model).is_local else None
+        lm = context.models[model].lm(role="judge", temperature=0.0, max_tokens=most)
+        said = LMJudge(lm).judge(case)
+    return replace(record, judgements={**record.judgements, f"lm:{model}": said.to_json()})
+
+
+def judge_attempts(context: RunContext, model: str, record: TrialRecord) -> TrialRecord:
+    """Let a model judge all attempts of a trial that it has not judged yet."""
+    chosen, *others = (
+        one if f"lm:{model}" in one.judgements else judge_record(context, model, one)
+        for one in record.attempts()
+    )
+    pairs = zip(record.rollouts, others, strict=True)
+    rollouts = ({**one, "judgements": judged.judgements} for one, judged in pairs)
+    return replace(chosen, rollouts=tuple(rollouts))

@@ -1,12 +1,10 @@
 """Language models: names and prices, the embedded model's weights and server, calls and tokens."""
 
-from reasoningbank.lm.calls import CallUsage, RateLimit, UsageCounter, lm_failure
+from reasoningbank.lm.calls import RateLimit, UsageCounter, lm_failure
 from reasoningbank.lm.models import ModelHandle, PlainAdapter, make_lm, open_lm
 from reasoningbank.lm.names import (
     CATALOGUE,
     STUCK_TEMPERATURE,
-    ModelName,
-    ModelWeights,
     Price,
     asked_as,
     parse_name,
@@ -15,25 +13,19 @@ from reasoningbank.lm.names import (
     takes_temperature,
 )
 from reasoningbank.lm.server import LocalModel
-from reasoningbank.lm.tokens import count_tokens
-from reasoningbank.lm.weights import PullProgress, Stored, list_weights, pull, require
+from reasoningbank.lm.weights import PullProgress, list_weights, pull
 
 __all__ = [
     "CATALOGUE",
     "STUCK_TEMPERATURE",
-    "CallUsage",
     "LocalModel",
     "ModelHandle",
-    "ModelName",
-    "ModelWeights",
     "PlainAdapter",
     "Price",
     "PullProgress",
     "RateLimit",
-    "Stored",
     "UsageCounter",
     "asked_as",
-    "count_tokens",
     "list_weights",
     "lm_failure",
     "make_lm",
@@ -41,7 +33,6 @@ __all__ = [
     "parse_name",
     "price_of",
     "pull",
-    "require",
     "stuck_temperature",
     "takes_temperature",
 ]

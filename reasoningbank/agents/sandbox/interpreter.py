@@ -26,11 +26,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import dspy.primitives
-from dspy.primitives.code_interpreter import (
-    CodeExecutionError,
-    CodeInterpreterError,
-    FinalOutput,
-)
+from dspy.primitives.code_interpreter import CodeExecutionError, CodeInterpreterError, FinalOutput
 from dspy.primitives.local_interpreter import LocalInterpreter
 from dspy.primitives.python_interpreter import PythonInterpreter, _find_deno_executable
 
@@ -438,9 +434,8 @@ class SandboxPool:
 
     execution_instructions = Sandbox.execution_instructions
 
-    def __init__(self, spare: int = 1, timeout_s: float = 30.0) -> None:
+    def __init__(self, spare: int = 1) -> None:
         self._spare = spare
-        self._timeout_s = timeout_s
         self._spares: list[Sandbox] = []
         self._lock = threading.Lock()
 
@@ -454,7 +449,7 @@ class SandboxPool:
     def __call__(self) -> Sandbox:
         """Return a sandbox, the oldest spare one if there is any."""
         with self._lock:
-            sandbox = self._spares.pop(0) if self._spares else Sandbox(self._timeout_s)
+            sandbox = self._spares.pop(0) if self._spares else Sandbox()
         self.prestart()
         return sandbox
 
@@ -468,7 +463,7 @@ class SandboxPool:
         """Let sandboxes begin until `spare` are ready or starting."""
         with self._lock:
             while len(self._spares) < self._spare:
-                self._spares.append(Sandbox(self._timeout_s))
+                self._spares.append(Sandbox())
                 self._spares[-1].begin()
 
     def close(self) -> None:

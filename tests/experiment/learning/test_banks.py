@@ -8,8 +8,9 @@ import pytest
 from hashed_words import HashedWords
 
 from reasoningbank.errors import UsageError
-from reasoningbank.experiment import Arm, BankMemory
+from reasoningbank.experiment import Arm
 from reasoningbank.experiment.plan import read_bank
+from reasoningbank.experiment.settings import BankMemory
 from reasoningbank.memory import MemoryBank, MemoryItem
 
 

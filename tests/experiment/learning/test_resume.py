@@ -15,8 +15,9 @@ from reasoningbank.corpus import Task
 from reasoningbank.errors import EndpointError, RecordError
 from reasoningbank.experiment import Experiment, RunFolder, TrialKey, read_state, storage
 from reasoningbank.experiment.records import StepFolder
+from reasoningbank.experiment.session import TaskStream
 from reasoningbank.experiment.storage import ARCHIVE
-from reasoningbank.experiment.streams import Learner, Snapshots
+from reasoningbank.experiment.streams import Snapshots
 from reasoningbank.memory import Snapshot
 from reasoningbank.memory.distill import Distiller
 
@@ -78,7 +79,7 @@ def undisturbed() -> dict[str, Any]:
         (RunFolder, "write", 4, False),  # the trial is done, its record not written
         (RunFolder, "write", 4, True),  # the record is written, nothing learned
         (Distiller, "distil", 3, True),  # in mid step
-        (Learner, "learn", 3, True),  # learned, and nothing of it on disk
+        (TaskStream, "_learn", 3, True),  # learned, and nothing of it on disk
         (Snapshot, "write", 5, True),  # the snapshot is written, the step not
         (StepFolder, "write", 3, False),
         (StepFolder, "write", 3, True),  # the step is written, the next trial not begun
@@ -127,7 +128,7 @@ def test_a_trial_on_disk_is_not_run_again_and_taught_once(
 
     monkeypatch.setattr(Pupil, "solve", told)
     with monkeypatch.context() as patched:
-        kill_at(patched, Learner, "learn", 3)
+        kill_at(patched, TaskStream, "_learn", 3)
         with pytest.raises(Killed):
             run(learning())
     folder = run(learning())
