@@ -388,14 +388,12 @@ def agent_table(arms: Sequence[ArmRows]) -> TextTable:
 
 def language_table(arms: Sequence[ArmRows]) -> TextTable:
     """Return every arm by the language of its questions."""
-    rows = _grouped(arms, lambda _, row: [row.language])
-    return TextTable("by language", ("language", "arm", *METRICS_SHOWN), rows)
+    return _grouped("by language", "language", arms, lambda _, row: [row.language])
 
 
 def pattern_table(arms: Sequence[ArmRows]) -> TextTable:
     """Return every arm by pattern; a question counts for each of its patterns."""
-    rows = _grouped(arms, lambda _, row: row.patterns or ["(none)"])
-    return TextTable("by pattern", ("pattern", "arm", *METRICS_SHOWN), rows)
+    return _grouped("by pattern", "pattern", arms, lambda _, row: row.patterns or ["(none)"])
 
 
 def scenario_table(arms: Sequence[ArmRows]) -> TextTable:
@@ -413,8 +411,7 @@ def scenario_table(arms: Sequence[ArmRows]) -> TextTable:
         return [*found, FAILED_FIRST] if (one.pack, row.task, row.language) in failed else found
 
     order = (*_COMPLEXITIES, *_PATTERN_COUNTS[1:], FAILED_FIRST)
-    rows = _grouped(arms, scenarios, order, _COSTS)
-    return TextTable("when to use which agent", ("questions", "arm", *_COSTS), rows)
+    return _grouped("when to use which agent", "questions", arms, scenarios, order, _COSTS)
 
 
 def repair_table(arms: Sequence[ArmRows]) -> TextTable:
@@ -462,22 +459,25 @@ def reliability_table(arms: Sequence[ArmRows]) -> TextTable:
 
 
 def _grouped(
+    title: str,
+    head: str,
     arms: Sequence[ArmRows],
     groups: Callable[[ArmRows, TranslationRow], Iterable[str]],
     order: Sequence[str] = (),
     columns: Sequence[str] = METRICS_SHOWN,
-) -> list[Cells]:
+) -> TextTable:
     """Return one row per group and arm; the groups in alphabetical order if none is given."""
     found: dict[str, dict[str, list[TranslationRow]]] = defaultdict(lambda: defaultdict(list))
     for one in arms:
         for row in one.rows:
             for group in groups(one, row):
                 found[group][one.arm].append(row)
-    return [
-        (group, arm, *metric_cells(translation_metrics(rows), columns))
+    rows = [
+        (group, arm, *metric_cells(translation_metrics(own), columns))
         for group in order or sorted(found)
-        for arm, rows in found[group].items()
+        for arm, own in found[group].items()
     ]
+    return TextTable(title, (head, "arm", *columns), rows)
 
 
 def _share(yes: Sequence[bool]) -> str:
