@@ -23,16 +23,7 @@ from reasoningbank.agents.algebra import ProgramDraft, Writing, composer, shown_
 from reasoningbank.algebra.operation import summary
 from reasoningbank.algebra.stage import Stage, open_stage
 from reasoningbank.algebra.terms import scalar
-from reasoningbank.cli import options
-from reasoningbank.cli.output import (
-    notice,
-    print_json,
-    print_query,
-    print_rows,
-    progress_console,
-    say,
-    seconds,
-)
+from reasoningbank.cli import options, output
 from reasoningbank.corpus import load_pack, open_endpoint
 from reasoningbank.errors import ReasoningBankError, UsageError
 from reasoningbank.lm import ModelHandle, UsageCounter, open_lm
@@ -188,7 +179,7 @@ def validate(
     names, prefixes = dict(_variable(one) for one in variables or []), _prefixes(pack)
     wrong = algebra.mistakes(data, names, prefixes)
     if as_json:
-        print_json(
+        output.print_json(
             [
                 {"path": one.where, "code": one.code, "what": one.what, "hint": one.hint}
                 for one in wrong
@@ -196,13 +187,13 @@ def validate(
         )
     else:
         for one in wrong:
-            notice(str(one))
+            output.notice(str(one))
     if wrong:
         raise typer.Exit(1)
     if not as_json:
         program = algebra.read_program(data, names, prefixes)
         does = "writes" if program.writes else "only reads"
-        say(f"valid: {len(program.calls)} operations, {does}")
+        output.say(f"valid: {len(program.calls)} operations, {does}")
 
 
 @app.command()
@@ -226,7 +217,7 @@ def ops(
         found = [(k.op, algebra.signature(k), k.writes, summary(k)) for k in kinds]
         data = [dict(zip(keys, one, strict=True)) for one in found]
         rows = [(signature, said) for _, signature, _, said in found]
-        print_rows(("operation", "what it does"), rows, as_json, data)
+        output.print_rows(("operation", "what it does"), rows, as_json, data)
 
 
 @app.command()
@@ -239,7 +230,7 @@ def schema(
 
     Example: reasoningbank algebra schema > algebra.schema.json
     """
-    print_json(algebra.program_schema(only))
+    output.print_json(algebra.program_schema(only))
 
 
 # -- reading options -----------------------------------------------------------------------
@@ -328,7 +319,7 @@ def _open_stage(pack: str, url: str | None = None) -> Iterator[Stage]:
 
 @contextlib.contextmanager
 def _open_author(lm: str, stage: Stage | None) -> Iterator[Author]:
-    notice(f"opening {lm} …")
+    output.notice(f"opening {lm} …")
     with open_lm(lm) as model:
         if stage is None:
             yield Author(model)
@@ -346,7 +337,7 @@ def _open_author(lm: str, stage: Stage | None) -> Iterator[Author]:
 def _write(
     author: Author, stage: Stage, instruction: str, *, constrained: bool, repairs: int
 ) -> ProgramDraft:
-    notice("writing …")
+    output.notice("writing …")
     episode = author.episode(instruction, stage.endpoint)
     writing = Writing(
         episode, instruction, constrained=constrained, shown=shown_programs(stage.pack)
@@ -355,14 +346,16 @@ def _write(
     for _ in range(repairs):
         if not draft.problems:
             break
-        notice(f"invalid: {draft.problems[0]}")
+        output.notice(f"invalid: {draft.problems[0]}")
         draft = writing.repaired(draft, draft.problems)
     # An invalid program may be nested too deeply to be serialised again.
     valid = not draft.problems
     text = json.dumps(draft.program, ensure_ascii=False, indent=2) if valid else draft.text
-    print_query(text, progress_console, "json")
+    output.print_query(text, output.progress_console, "json")
     usage = episode.meter.usage()
-    notice(f"{usage.lm_calls} calls · {usage.tokens} tokens · {seconds(usage.seconds)}")
+    output.notice(
+        f"{usage.lm_calls} calls · {usage.tokens} tokens · {output.seconds(usage.seconds)}"
+    )
     if draft.problems:
         raise ReasoningBankError(
             f"the model wrote no valid program: {draft.problems[0]}",
@@ -384,11 +377,11 @@ def _confirm(program: algebra.Program, settings: dict[str, Any], *, yes: bool) -
         planned = runtime.planned
     for one in planned[:MAX_SHOWN]:
         mark = "" if one.allowed else " (not allowed; see --allow-write)"
-        notice(f"would {one.method} {one.url}{mark}")
+        output.notice(f"would {one.method} {one.url}{mark}")
     if len(planned) > MAX_SHOWN:
-        notice(f"and {len(planned) - MAX_SHOWN} more")
+        output.notice(f"and {len(planned) - MAX_SHOWN} more")
     if stopped:
-        notice(f"the plan stopped at: {stopped}")
+        output.notice(f"the plan stopped at: {stopped}")
     refused = next((one for one in planned if not one.allowed), None)
     if refused is not None:
         hint = "allow its base with --allow-write, or only show the plan with --dry-run"
@@ -412,26 +405,18 @@ def _print_run(
     """Run a program and print its result as JSON, or if it fails only the completed writes."""
     with tempfile.SpooledTemporaryFile(_IN_MEMORY, "w+") as kept:
         try:
-            for chunk in _result(program, runtime, given):
-                kept.write(chunk)
+            kept.writelines(algebra.json_chunks(algebra.run_program(program, runtime, given)))
         except (ReasoningBankError, KeyboardInterrupt):
             for one in runtime.writes:
                 status = f" ({one.status})" if one.status else ""
-                notice(f"{one.state}: {one.method} {one.url}{status}")
+                output.notice(f"{one.state}: {one.method} {one.url}{status}")
             raise
         kept.seek(0)
+        before, after = "", "\n"
+        if runtime.dry_run:
+            writes = [asdict(one) for one in runtime.planned]
+            before = '{"result": '
+            after = f',\n"writes": {json.dumps(writes, ensure_ascii=False)}}}\n'
+        sys.stdout.write(before)
         shutil.copyfileobj(kept, sys.stdout)
-        sys.stdout.write("\n")
-
-
-def _result(
-    program: algebra.Program, runtime: algebra.Runtime, given: Mapping[str, algebra.Value]
-) -> Iterator[str]:
-    chunks = algebra.json_chunks(algebra.run_program(program, runtime, given))
-    if not runtime.dry_run:
-        yield from chunks
-        return
-    yield '{"result": '
-    yield from chunks
-    writes = [asdict(one) for one in runtime.planned]
-    yield f',\n"writes": {json.dumps(writes, ensure_ascii=False)}}}'
+        sys.stdout.write(after)

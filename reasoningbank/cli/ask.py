@@ -8,16 +8,8 @@ from typing import Annotated, Any
 from rich.console import Console
 from typer import Argument, Option
 
+from reasoningbank.cli import output
 from reasoningbank.cli.options import AsJson, Lm, PackName, Url
-from reasoningbank.cli.output import (
-    notice,
-    print_json,
-    print_objects,
-    print_query,
-    progress_console,
-    say,
-    seconds,
-)
 from reasoningbank.errors import ReasoningBankError, UsageError
 from reasoningbank.experiment.ask import ShownStep, StepReader, open_solver
 from reasoningbank.lm import parse_name
@@ -48,9 +40,9 @@ def ask(
     if not question.strip():
         raise UsageError("the question is empty", hint='reasoningbank ask "Which …?"')
     with open_solver(
-        agent, pack=pack, lm=lm, url=url, memory=memory, snapshot=snapshot, on_notice=notice
+        agent, pack=pack, lm=lm, url=url, memory=memory, snapshot=snapshot, on_notice=output.notice
     ) as solver:
-        notice("thinking …")
+        output.notice("thinking …")
         result = solver.ask(question, Steps() if stream else None)
     attempt, usage = result.attempt, result.attempt.usage
     trust = confidence_in(attempt.trajectory)
@@ -62,7 +54,7 @@ def ask(
         data |= {name: getattr(usage, name) for name in costs}
         data["confidence"] = trust.confidence if trust and trust.calibrated else None
         data |= {name: getattr(trust, name, None) for name in ("calibrated", "explanation")}
-        print_json(data)
+        output.print_json(data)
     if attempt.sparql is None:
         raise ReasoningBankError(
             f"the agent wrote no query ({attempt.error or attempt.status})",
@@ -72,25 +64,25 @@ def ask(
     if as_json:
         return
     if result.answer:
-        say(result.answer)
-    print_query(attempt.sparql)
-    print_objects(result.rows)
-    say(result.note or f"{len(result.rows)} rows")
+        output.say(result.answer)
+    output.print_query(attempt.sparql)
+    output.print_objects(result.rows)
+    output.say(result.note or f"{len(result.rows)} rows")
     price = "no known price" if usage.unpriced else f"${usage.dollars or 0:.4f}"
     price = "free" if parse_name(lm).is_local else price
     if trust is not None:
-        say(trust.explanation)
+        output.say(trust.explanation)
     if line := confidence_line(trust):
-        say(line)
-    say(
+        output.say(line)
+    output.say(
         f"{attempt.status} · {usage.iterations} turns · {usage.tool_calls} tool calls · "
-        f"{usage.tokens} tokens · {seconds(usage.seconds)} · {price}"
+        f"{usage.tokens} tokens · {output.seconds(usage.seconds)} · {price}"
     )
 
 
 def agent_viz(
     pack: Annotated[str, Option(help="The pack whose pattern families have writers.")] = "liita",
-    output: Annotated[
+    file: Annotated[
         Path | None, Option("--output", "-o", help="A .png, .svg or .mmd file.")
     ] = None,
     inside: Annotated[bool, Option(help="Also draw the writers.")] = False,
@@ -101,11 +93,11 @@ def agent_viz(
     Example: reasoningbank agent-viz --inside -o graph.png
     """
     settings = GraphSettings(human=human)
-    if output is None:
+    if file is None:
         print(mermaid_picture(pack, settings, inside=inside), end="")
         return
-    save_picture(output, pack, settings, inside=inside)
-    notice(f"wrote {output}")
+    save_picture(file, pack, settings, inside=inside)
+    output.notice(f"wrote {file}")
 
 
 def confidence_line(found: Confidence | None) -> str:
@@ -124,7 +116,7 @@ def confidence_line(found: Confidence | None) -> str:
 class Steps:
     """Shows an attempt as it is recorded: named steps, code with its output, or tool calls."""
 
-    def __init__(self, to: Console = progress_console) -> None:
+    def __init__(self, to: Console = output.progress_console) -> None:
         self._to = to
         self._read = StepReader()
 
@@ -134,10 +126,10 @@ class Steps:
             print_step(step, self._to)
 
 
-def print_step(step: ShownStep, to: Console = progress_console) -> None:
+def print_step(step: ShownStep, to: Console = output.progress_console) -> None:
     """Print a step: its outcome, what it wrote, and what that returned."""
-    say(f"[{step.name}] {step.text}".rstrip(), to)
+    output.say(f"[{step.name}] {step.text}".rstrip(), to)
     if step.code:
-        print_query(step.code, to, step.language)
+        output.print_query(step.code, to, step.language)
     if step.output:
-        say(step.output, to)
+        output.say(step.output, to)

@@ -18,19 +18,9 @@ from typer import Argument, Option, Typer
 from reasoningbank import retrieval
 from reasoningbank.analysis import translators
 from reasoningbank.analysis.tables import TextTable
+from reasoningbank.cli import output
 from reasoningbank.cli.ask import Steps, agent_viz, confidence_line, print_step
 from reasoningbank.cli.options import AsJson, PackName, Url, check_folder_of, known
-from reasoningbank.cli.output import (
-    console,
-    notice,
-    print_json,
-    print_objects,
-    print_query,
-    print_table,
-    say,
-    seconds,
-    show,
-)
 from reasoningbank.corpus import Pack, load_corpus, load_pack
 from reasoningbank.errors import ReasoningBankError, UsageError
 from reasoningbank.experiment import (
@@ -114,7 +104,7 @@ def translate(
         language=language,
         options=options,
         every_example=True,
-        on_notice=notice,
+        on_notice=output.notice,
     ) as solver:
         found = solver.ask(question, Steps() if stream else None)
         shown, total = _rows(found.sparql, solver.context.client, rows, as_json)
@@ -176,7 +166,7 @@ def agent(
     ) as asked:
         if resume:
             asked.find(thread)
-        notice(f"opening {found_pack.name or pack} and {asked.tiers.default} …")
+        output.notice(f"opening {found_pack.name or pack} and {asked.tiers.default} …")
         watch = (lambda *step: print_step(named_step(*step))) if stream else None
         run = asked.going_on(thread, answer) if resume else asked.begun(question, language, thread)
         found = run.finish(watch)
@@ -190,9 +180,9 @@ def agent(
         words = [word for name, value in given.items() if value for word in (name, value)]
         again = shlex.join(["nl2sparql", "agent", "--ask-back", "--resume", *words, "--answer"])
         later = f"{again} ANSWER" if checkpoints else "to give one later, use --checkpoints FILE"
-        notice(f"the agent waits for an answer: {later}")
+        output.notice(f"the agent waits for an answer: {later}")
         if not as_json:
-            say(found.asks)
+            output.say(found.asks)
             return
     data = {name: getattr(found, name) for name in _REPORTED}
     trust = Confidence(found.score, found.confidence or 0, found.calibrated, found.explanation)
@@ -225,7 +215,9 @@ def evaluate(
     embedding: Embedding = retrieval.DEFAULT_EMBEDDER,
     index: Index = retrieval.DEFAULT_INDEX,
     out: Annotated[Path | None, Option(help="Folder of its run; default runs/evaluate-….")] = None,
-    output: Annotated[Path | None, Option("--output", "-o", help="Write a JSON report.")] = None,
+    report_file: Annotated[
+        Path | None, Option("--output", "-o", help="Write a JSON report.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Translate a pack's questions, judge the queries by what they return, and summarise.
@@ -234,7 +226,7 @@ def evaluate(
 
     Example: nl2sparql evaluate -p openai --sample 20 -o report.json
     """
-    check_folder_of(output)
+    check_folder_of(report_file)
     found_pack = load_pack(pack)
     tiers = tiers_for(provider, model, fast_model)
     filters = {"sample": sample, "split": split, "complexity": complexity or (), "ids": task or ()}
@@ -246,7 +238,7 @@ def evaluate(
     head |= {"fast_model": tiers.fast, "left_out": left_out, **settings}
     key = hashlib.sha256(json.dumps([head, questions]).encode()).hexdigest()[:8]
     place = out or Path("runs") / f"evaluate-{found_pack.key}-{system}-{key}"
-    notice(f"{total} questions for {system} and {tiers.default}, kept in {place} …")
+    output.notice(f"{total} questions for {system} and {tiers.default}, kept in {place} …")
     folders = {one: RunFolder(place / one) for one in questions}
     done: list[TrialRecord] = []
     arm: dict[str, Any] = {
@@ -264,13 +256,15 @@ def evaluate(
         done.append(record)
         right = f"{sum(one.strict for one in done)}/{len(done)}"
         label = f"{record.key.task} {record.key.arm}: {record.outcome}"
-        notice(f"[{len(done)}/{total}] {label} · {right}")
+        output.notice(f"[{len(done)}/{total}] {label} · {right}")
 
     try:
         for one, tasks in questions.items():
             own = {"language": one, "tasks": {"ids": tasks}, "arms": [{"name": one, **arm}]}
             experiment = parse_experiment({**evaluation, **own})
-            run_experiment(experiment, folders[one], observers=[report_trial], on_notice=notice)
+            run_experiment(
+                experiment, folders[one], observers=[report_trial], on_notice=output.notice
+            )
     finally:
         # Report what was paid for, whatever ends the command.
         kept = [folder.path for folder in folders.values() if folder.trial_names()]
@@ -282,17 +276,17 @@ def evaluate(
             **(translators.translation_figures(judged) if judged else {}),
             "questions": [asdict(row) for row in judged],
         }
-        if output is not None and kept:
-            write_atomically(output, report)
-            notice(f"wrote {output}")
+        if report_file is not None and kept:
+            write_atomically(report_file, report)
+            output.notice(f"wrote {report_file}")
     if "metrics" not in report:
         raise UsageError("no question could be judged: every gold query is defective", where=pack)
     if as_json:
-        print_json(report)
+        output.print_json(report)
         return
     parts = {"all": report["metrics"], **report["by_language"], **report["by_pattern"]}
     shown = [(name, *translators.metric_cells(numbers)) for name, numbers in parts.items()]
-    print_table(("", *translators.METRICS_SHOWN), shown)
+    output.print_table(("", *translators.METRICS_SHOWN), shown)
     metrics = report["metrics"]
     low, high = metrics["execution_accuracy_interval"]
     line = f"execution accuracy {metrics['execution_accuracy']:.2f}"
@@ -300,9 +294,9 @@ def evaluate(
         line += f", 95% CI {low:.2f} to {high:.2f} ({metrics['interval_by']})"
     if report["not_judged"]:
         line += f"; {report['not_judged']} not judged because of defective gold queries"
-    say(line)
+    output.say(line)
     if report["calibration"]:
-        say(f"Brier score of the confidence {report['calibration']['brier']}")
+        output.say(f"Brier score of the confidence {report['calibration']['brier']}")
 
 
 def questions_of(
@@ -373,7 +367,7 @@ def _finish(
     """Print a translation; raise if there is no query."""
     errors = [error for error in data["errors"] if error]
     if as_json:
-        print_json({
+        output.print_json({
             "sparql": sparql, **data, "rows": list(rows), "result_count": total,
             "confidence": trust.confidence if trust and trust.calibrated else None,
             "calibrated": trust is not None and trust.calibrated,
@@ -386,16 +380,16 @@ def _finish(
         reason = "; ".join(errors) or "no reply contained one"
         hint = "ask in other words, or use a larger model with --model"
         raise ReasoningBankError(f"no query was written ({reason})", hint=hint, code="no-query")
-    print_query(sparql)
-    print_objects(rows)
-    say("the query does not run" if total is None else f"{len(rows)} of {total} rows")
+    output.print_query(sparql)
+    output.print_objects(rows)
+    output.say("the query does not run" if total is None else f"{len(rows)} of {total} rows")
     for error in errors:
-        say(f"problem: {error}")
+        output.say(f"problem: {error}")
     if trust is not None:
-        say(trust.explanation)
+        output.say(trust.explanation)
     cost = [f"{usage.lm_calls} calls", f"{usage.tokens} tokens"]
-    cost += [seconds(usage.seconds)] if usage.seconds else []
-    say(" · ".join(filter(None, (confidence_line(trust), *cost))))
+    cost += [output.seconds(usage.seconds)] if usage.seconds else []
+    output.say(" · ".join(filter(None, (confidence_line(trust), *cost))))
 
 
 Sources = Annotated[list[Path], Argument(help="Folders of runs, or reports of `evaluate`.")]
@@ -426,7 +420,7 @@ def tables(
     """
     arms = _read(sources, pack)
     if as_json:
-        print_json(
+        output.print_json(
             [_head(one) | translators.translation_figures(one.rows) for one in arms if one.rows]
         )
         return
@@ -459,7 +453,7 @@ def calibration(
     if write is not None:
         _write(arms, write)
     if as_json:
-        print_json([_head(one) | translators.calibration_figures(one.rows) for one in arms])
+        output.print_json([_head(one) | translators.calibration_figures(one.rows) for one in arms])
         return
     _print(translators.brier_table(arms))
     _print(translators.reliability_table(arms))
@@ -482,7 +476,7 @@ def _write(arms: list[translators.ArmRows], path: Path) -> None:
         path.write_text(table.model_dump_json(indent=2) + "\n", encoding="utf-8")
     except OSError as error:
         raise UsageError(f"cannot be written: {error}", where=str(path)) from error
-    notice(f"wrote {path}, of {table.trials} trials")
+    output.notice(f"wrote {path}, of {table.trials} trials")
 
 
 def _head(one: translators.ArmRows) -> dict[str, object]:
@@ -491,6 +485,6 @@ def _head(one: translators.ArmRows) -> dict[str, object]:
 
 
 def _print(table: TextTable) -> None:
-    if table.rows and not console.is_terminal:
-        console.print(f"# {table.title}")
-    show(table)
+    if table.rows and not output.console.is_terminal:
+        output.console.print(f"# {table.title}")
+    output.show(table)

@@ -14,22 +14,10 @@ from typer import Argument, Exit, Option, Typer
 
 from reasoningbank.agents import AttemptStatus, asks_model
 from reasoningbank.analysis import RunSummary, changed_answers, compare_runs, summarise_run
+from reasoningbank.analysis.tables import counted
+from reasoningbank.cli import output
+from reasoningbank.cli import summary as tables
 from reasoningbank.cli.options import AsJson, RunPath
-from reasoningbank.cli.output import (
-    TimeLeft,
-    follow_run,
-    notice,
-    print_json,
-    print_rows,
-    progress_bar,
-    say,
-)
-from reasoningbank.cli.summary import (
-    print_changes,
-    print_comparisons,
-    print_estimate,
-    print_summary,
-)
 from reasoningbank.errors import RecordError, UsageError
 from reasoningbank.experiment import (
     Experiment,
@@ -93,8 +81,8 @@ def run(
     if dry_run:
         plan = plan_run(loaded, limit=limit, only=only or (), tasks=task or ())
         for finding in plan.denied:
-            notice(str(finding))
-        print_estimate(estimate_run(loaded, folder, plan.jobs), as_json=as_json)
+            output.notice(str(finding))
+        tables.print_estimate(estimate_run(loaded, folder, plan.jobs), as_json=as_json)
         return
     _run(loaded, folder, mlflow, as_json, limit=limit, only=only or (), tasks=task or ())
 
@@ -136,7 +124,7 @@ def rerun(
         and (not task or trial.key.task in task)
     ]
     if not again:
-        notice(f"no selected trial of {folder} ended with status {status}")
+        output.notice(f"no selected trial of {folder} ended with status {status}")
         if not missing:
             _exit_if_leaked(_report(run_folder, as_json))
             return
@@ -157,9 +145,9 @@ def status(folder: RunPath, as_json: AsJson = False) -> None:
     summary = _report(run_folder, as_json, extra)
     if not as_json:
         for one in streams:
-            say("stream {arm}.{order}: {taken} of {total} steps".format_map(one))
+            output.say("stream {arm}.{order}: {taken} of {total} steps".format_map(one))
         if state is not None:
-            say(_state_line(state))
+            output.say(_state_line(state))
     _exit_if_leaked(summary)
 
 
@@ -174,9 +162,9 @@ def archive(
     run_folder = RunFolder(folder)
     run_folder.require_manifest()
     copy = run_folder.archive(
-        target, on_damaged=lambda path: notice(f"{path}: cannot be read and is left out")
+        target, on_damaged=lambda path: output.notice(f"{path}: cannot be read and is left out")
     )
-    say(str(copy.path))
+    output.say(str(copy.path))
 
 
 def compare(
@@ -211,15 +199,15 @@ def compare(
             error.at("--arm, --with")
         raise
     if as_json:
-        print_json(found.to_json())
+        output.print_json(found.to_json())
         return
     for note in found.notes:
-        notice(f"note: {note}")
-    print_comparisons(found.comparisons, f"{found.metric}, by {found.unit}")
+        output.notice(f"note: {note}")
+    tables.print_comparisons(found.comparisons, f"{found.metric}, by {found.unit}")
     dropped = found.only_first + found.only_second
-    shared = f"{found.shared} shared task{'' if found.shared == 1 else 's'}"
+    shared = counted(found.shared, "shared task")
     unpaired = f"; arms without a partner: {', '.join(found.unpaired)}" if found.unpaired else ""
-    say(f"{shared}; {dropped} in only one of the runs left out{unpaired}")
+    output.say(f"{shared}; {dropped} in only one of the runs left out{unpaired}")
 
 
 def report(
@@ -236,12 +224,13 @@ def report(
 
     done = write_report(RunFolder(run), out if out is not None else run / "report.html", most=most)
     _name_damaged(done.damaged)
-    notice(f"{done.size / 1e6:.1f} MB, {done.trials} trial{'' if done.trials == 1 else 's'}")
+    output.notice(f"{done.size / 1e6:.1f} MB, {counted(done.trials, 'trial')}")
     if left := done.trials - done.whole:
-        notice(f"{left} of them only in the list, matrix and figures; --most N shows more whole")
-    say(str(done.path))
+        hint = "--most N shows more whole"
+        output.notice(f"{left} of them only in the list, matrix and figures; {hint}")
+    output.say(str(done.path))
     if open_it and not webbrowser.open(done.path.resolve().as_uri()):
-        notice("no browser found; open the file yourself")
+        output.notice("no browser found; open the file yourself")
 
 
 @export.command("inspect")
@@ -264,9 +253,9 @@ def export_to_inspect(
         for log in done.logs
     ]
     headers = ("arm", "trials", "errors", "log")
-    print_rows(headers, [[one[name] for name in headers] for one in data], as_json, data)
+    output.print_rows(headers, [[one[name] for name in headers] for one in data], as_json, data)
     if not as_json:
-        notice(f"inspect view --log-dir {done.folder}")
+        output.notice(f"inspect view --log-dir {done.folder}")
 
 
 @export.command("parquet")
@@ -288,10 +277,12 @@ def export_to_parquet(
     sizes = {name: len(frame) for name, frame in frames.items()}
     problems = [problem.reason for problem in frames.problems]
     for problem in problems:
-        notice(f"left out: {problem}")
+        output.notice(f"left out: {problem}")
     files = [{"frame": n, "rows": sizes[n], "file": str(path)} for n, path in written.items()]
     rows = [tuple(file.values()) for file in files]
-    print_rows(("frame", "rows", "file"), rows, as_json, {"files": files, "problems": problems})
+    output.print_rows(
+        ("frame", "rows", "file"), rows, as_json, {"files": files, "problems": problems}
+    )
 
 
 @export.command("hf")
@@ -311,7 +302,7 @@ def export_to_hf(
 
     written = export_dataset(out, pack or (), runs or ())
     rows = [(one.config, one.split, one.rows, str(one.path)) for one in written]
-    print_rows(("config", "split", "rows", "file"), rows, as_json)
+    output.print_rows(("config", "split", "rows", "file"), rows, as_json)
 
 
 def _streams(folder: RunFolder, manifest: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -335,7 +326,7 @@ def _streams(folder: RunFolder, manifest: Mapping[str, Any]) -> list[dict[str, A
 
 def _name_damaged(paths: Iterable[Path]) -> None:
     for path in paths:
-        notice(f"{path} cannot be read and is left out")
+        output.notice(f"{path} cannot be read and is left out")
 
 
 def _run(
@@ -346,31 +337,38 @@ def _run(
     arms = [a for a in plain if asks_model(a.agent)]
     cold = [a.name for a in arms if a.temperature == 0 and len(seeds_of(experiment, a)) > 1]
     if cold:
-        notice(f"at temperature 0 the repeats of {', '.join(cold)} may be identical")
+        output.notice(f"at temperature 0 the repeats of {', '.join(cold)} may be identical")
     with contextlib.ExitStack() as stack:
         observers: list[Observer] = []
         if mlflow:
             # A run that another process continues is traced by that process.
             check_free(folder)
-            observers.append(stack.enter_context(mlflow_tracer(mlflow, folder, on_failure=notice)))
-        bar = stack.enter_context(progress_bar())
+            observers.append(
+                stack.enter_context(mlflow_tracer(mlflow, folder, on_failure=output.notice))
+            )
+        bar = stack.enter_context(output.progress_bar())
         plan_of = {name: chosen[name] for name in ("limit", "only", "tasks") if name in chosen}
         estimate = estimate_run(experiment, folder, plan_run(experiment, **plan_of).jobs)
         estimated = [one for one in estimate.arms if one.agent != "judge"]
-        left = TimeLeft(
+        left = output.TimeLeft(
             {one.arm: one.todo for one in estimated},
             {one.arm: one.amounts["seconds"] for one in estimated if not one.is_bound},
         )
-        follow = follow_run(bar, left)
+        follow = output.follow_run(bar, left)
         run_experiment(
-            experiment, folder, on_progress=follow, on_notice=notice, observers=observers, **chosen
+            experiment,
+            folder,
+            on_progress=follow,
+            on_notice=output.notice,
+            observers=observers,
+            **chosen,
         )
     summary = _report(folder, as_json)
     write_atomically(folder.path / "summary.json", summary.to_json())
     if summary.comparison is not None and experiment.mode == "learn" and not as_json:
         first, second = summary.comparison.first, summary.comparison.second
         records = folder.trials(skip_damaged=True)
-        print_changes(summary, changed_answers(records, first, second))
+        tables.print_changes(summary, changed_answers(records, first, second))
     _exit_if_leaked(summary)
 
 
@@ -382,15 +380,17 @@ def _report(folder: RunFolder, as_json: bool, extra: Mapping[str, Any] | None = 
             if not isinstance(found, RecordError):
                 yield found
                 continue
-            notice(f"{path}: cannot be read and is left out; run the experiment again to redo it")
+            output.notice(
+                f"{path}: cannot be read and is left out; run the experiment again to redo it"
+            )
 
     summary = summarise_run(folder, readable())
     if as_json:
-        print_json({**summary.to_json(), **(extra or {})})
+        output.print_json({**summary.to_json(), **(extra or {})})
         return summary
     experiment = (folder.manifest or {}).get("experiment", {})
-    print_summary(summary, str(experiment.get("title") or experiment.get("name", "")))
-    say(f"records: {folder.path}")
+    tables.print_summary(summary, str(experiment.get("title") or experiment.get("name", "")))
+    output.say(f"records: {folder.path}")
     return summary
 
 
