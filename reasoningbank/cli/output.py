@@ -148,13 +148,10 @@ class TimeLeft:
         total, unknown = 0.0, []
         for arm, todo in self._todo.items():
             mine = self._measured[arm]
-            if todo <= len(mine):
-                continue
-            if mine:
-                total += sum(mine) / len(mine) * (todo - len(mine))
-            elif arm in self._expected:
-                total += self._expected[arm] * pace * todo
-            else:
+            if mine or arm in self._expected:
+                each = sum(mine) / len(mine) if mine else self._expected[arm] * pace
+                total += each * max(0, todo - len(mine))
+            elif todo:
                 # An arm says nothing of the time of another one.
                 unknown.append(arm)
         if unknown:
