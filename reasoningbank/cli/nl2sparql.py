@@ -15,7 +15,7 @@ import typer
 from pydantic import ValidationError
 from typer import Argument, Option, Typer
 
-from reasoningbank import retrieval
+from reasoningbank import experiment, retrieval
 from reasoningbank.analysis import translators
 from reasoningbank.analysis.tables import TextTable
 from reasoningbank.cli import output
@@ -23,14 +23,6 @@ from reasoningbank.cli.ask import Steps, agent_viz, confidence_line, print_step
 from reasoningbank.cli.options import AsJson, PackName, Url, check_folder_of, known
 from reasoningbank.corpus import Pack, load_corpus, load_pack
 from reasoningbank.errors import ReasoningBankError, UsageError
-from reasoningbank.experiment import (
-    RunFolder,
-    TaskSelection,
-    TrialRecord,
-    parse_experiment,
-    run_experiment,
-    select_tasks,
-)
 from reasoningbank.experiment.ask import named_step, open_solver
 from reasoningbank.experiment.storage import write_atomically
 from reasoningbank.lm import asked_as
@@ -239,8 +231,8 @@ def evaluate(
     key = hashlib.sha256(json.dumps([head, questions]).encode()).hexdigest()[:8]
     place = out or Path("runs") / f"evaluate-{found_pack.key}-{system}-{key}"
     output.notice(f"{total} questions for {system} and {tiers.default}, kept in {place} …")
-    folders = {one: RunFolder(place / one) for one in questions}
-    done: list[TrialRecord] = []
+    folders = {one: experiment.RunFolder(place / one) for one in questions}
+    done: list[experiment.TrialRecord] = []
     arm: dict[str, Any] = {
         "agent": system,
         "lm": tiers.default,
@@ -252,7 +244,7 @@ def evaluate(
     # The first infrastructure error ends the command.
     evaluation["retries"] = {"infrastructure": 0, "stop_after": 1}
 
-    def report_trial(record: TrialRecord) -> None:
+    def report_trial(record: experiment.TrialRecord) -> None:
         done.append(record)
         right = f"{sum(one.strict for one in done)}/{len(done)}"
         label = f"{record.key.task} {record.key.arm}: {record.outcome}"
@@ -261,9 +253,9 @@ def evaluate(
     try:
         for one, tasks in questions.items():
             own = {"language": one, "tasks": {"ids": tasks}, "arms": [{"name": one, **arm}]}
-            experiment = parse_experiment({**evaluation, **own})
-            run_experiment(
-                experiment, folders[one], observers=[report_trial], on_notice=output.notice
+            parsed = experiment.parse_experiment({**evaluation, **own})
+            experiment.run_experiment(
+                parsed, folders[one], observers=[report_trial], on_notice=output.notice
             )
     finally:
         # Report what was paid for, whatever ends the command.
@@ -306,11 +298,11 @@ def questions_of(
     languages = [language] if language else list(pack.languages)
     corpora = {one: load_corpus(pack, language=one).tasks for one in languages}
     try:
-        selection = TaskSelection.model_validate(filters)
+        selection = experiment.TaskSelection.model_validate(filters)
     except ValidationError as error:
         first = error.errors()[0]
         raise UsageError(first["msg"], where=f"--{first['loc'][0]}") from None
-    chosen = select_tasks(corpora[languages[0]], selection)
+    chosen = experiment.select_tasks(corpora[languages[0]], selection)
     if patterns:
         names = load_patterns(pack)
         wanted = {

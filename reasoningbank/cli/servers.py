@@ -86,15 +86,7 @@ def mcp(
     # The protocol's library is slow to load, and no other command needs it.
     need_package("mcp", "mcp")
     from reasoningbank.algebra.web import checked, credentials_from
-    from reasoningbank.mcp import (
-        ProgramLimits,
-        Settings,
-        Shared,
-        listening,
-        serve_http,
-        serve_stdio,
-    )
-    from reasoningbank.mcp.server import PATH
+    from reasoningbank.mcp import server, sessions
 
     # Report mistakes now, not to a client later.
     if bank is not None:
@@ -109,7 +101,7 @@ def mcp(
         MemoryBank(bank, readonly=True).close()
     if credentials is not None:
         credentials_from(credentials)
-    chosen = Settings.agent if agent is None else agent
+    chosen = sessions.Settings.agent if agent is None else agent
     if agent is not None and lm is None:
         hint = "name one with --lm, or leave --agent out"
         raise UsageError("an agent needs a model", where="--agent", hint=hint)
@@ -119,7 +111,7 @@ def mcp(
 
         check_model(lm)
         check_blind(chosen, "--agent")
-    settings = Settings(
+    settings = sessions.Settings(
         pack=load_pack(pack),
         url=url,
         bank=bank,
@@ -127,14 +119,14 @@ def mcp(
         allow_read=tuple(checked(base) for base in allow_read or ()),
         addresses=options.addresses_of(address),
         credentials=credentials,
-        limits=ProgramLimits(requests, rows, seconds),
+        limits=sessions.ProgramLimits(requests, rows, seconds),
         lm=lm,
         agent=chosen,
     )
     # The library's log is for authors of clients.
     logging.getLogger("mcp").setLevel(logging.ERROR)
     if http is None:
-        with Shared(settings) as shared:
+        with sessions.Shared(settings) as shared:
             if sys.stdin.isatty():
                 notice("serving over standard input and output; press Ctrl-C to stop")
 
@@ -144,16 +136,16 @@ def mcp(
                 os._exit(128 + number)
 
             on_signals(end)
-            serve_stdio(shared)
+            server.serve_stdio(shared)
         return
-    with listening(http) as bound, Shared(settings) as shared:
+    with server.listening(http) as bound, sessions.Shared(settings) as shared:
         host, port = bound.getsockname()[:2]
         shown = f"[{host}]" if ":" in host else host
-        say(f"http://{shown}:{port}{PATH}")
+        say(f"http://{shown}:{port}{server.PATH}")
         notice("serving; press Ctrl-C to stop")
         # The HTTP server handles signals itself and then raises them once more.
         on_signals(lambda *_: None)
-        serve_http(shared, bound)
+        server.serve_http(shared, bound)
 
 
 def on_signals(act: Callable[[int, object], None]) -> None:

@@ -11,30 +11,9 @@ from typing import Annotated, get_args
 
 from typer import Argument, Exit, Option, Typer
 
+from reasoningbank import corpus
 from reasoningbank.cli.options import AsJson, known
 from reasoningbank.cli.output import notice, print_json, print_rows, print_table, say
-from reasoningbank.corpus import (
-    LEVELS,
-    Complexity,
-    Corpus,
-    Pack,
-    QueryForm,
-    Severity,
-    Task,
-    find_task,
-    finding_row,
-    get_task_stats,
-    instantiate,
-    levels,
-    load_corpus,
-    load_pack,
-    near_duplicates,
-    open_endpoint,
-    sample_tasks,
-    severity_of,
-    validate,
-    write_instances,
-)
 from reasoningbank.corpus.splits import PARTS
 from reasoningbank.errors import UsageError
 from reasoningbank.sparql import EndpointConfig, SPARQLClient
@@ -87,7 +66,7 @@ def sample(
     Example: reasoningbank tasks sample uniprot -n 5 --complexity simple
     """
     _, parts, chosen = _chosen(pack, split, complexity, form, group)
-    _print_tasks(sample_tasks(chosen, n, seed=seed), parts, as_json)
+    _print_tasks(corpus.sample_tasks(chosen, n, seed=seed), parts, as_json)
 
 
 @app.command()
@@ -103,9 +82,9 @@ def show(
 
     Example: reasoningbank tasks show 001_recommended_name_of_protein uniprot
     """
-    corpus = load_corpus(where or pack)
-    task = find_task(corpus.tasks, task_id, corpus.name)
-    parts = corpus.split().by_id()
+    loaded = corpus.load_corpus(where or pack)
+    task = corpus.find_task(loaded.tasks, task_id, loaded.name)
+    parts = loaded.split().by_id()
     if as_json:
         print_json({**asdict(task), "split": parts[task.id]})
         return
@@ -128,16 +107,17 @@ def stats(
 
     Example: reasoningbank tasks stats uniprot
     """
-    corpus, parts, chosen = _chosen(pack, split, complexity, form, group)
-    found = get_task_stats(chosen)
+    loaded, parts, chosen = _chosen(pack, split, complexity, form, group)
+    found = corpus.get_task_stats(chosen)
     counts = Counter(parts[task.id] for task in chosen)
     by_split = {part: counts[part] for part in PARTS}
     rows: list[tuple[str, str, int]] = [("total", "", found["total"])]
     for part in ("by_form", "by_complexity", "by_endpoint"):
         rows += [(part, name, count) for name, count in found[part].items()]
     rows += [("by_split", name, count) for name, count in by_split.items()]
-    rows += [("groups", "", found["groups"]), ("findings", "", len(corpus.findings))]
-    data = {**found, "by_split": by_split, "findings": [finding_row(f) for f in corpus.findings]}
+    rows += [("groups", "", found["groups"]), ("findings", "", len(loaded.findings))]
+    listed = [corpus.finding_row(finding) for finding in loaded.findings]
+    data = {**found, "by_split": by_split, "findings": listed}
     print_rows(("what", "which", "tasks"), rows, as_json, data)
 
 
@@ -161,25 +141,25 @@ def validate_corpus(
     """
     if run and endpoint:
         raise UsageError("give --run or --endpoint, not both", where="validate")
-    chosen = load_pack(pack)
+    chosen = corpus.load_pack(pack)
     with _client(chosen, run, endpoint) as client:
-        findings = validate(chosen, client, slow_s=slow)
-    corpus = load_corpus(chosen)
-    counts = Counter(severity_of(finding) for finding in findings)
-    listed = [finding_row(finding) for finding in findings]
+        findings = corpus.validate(chosen, client, slow_s=slow)
+    loaded = corpus.load_corpus(chosen)
+    counts = Counter(corpus.severity_of(finding) for finding in findings)
+    listed = [corpus.finding_row(finding) for finding in findings]
     if as_json:
-        numbers = {f"{name}s": counts[name] for name in get_args(Severity)}
-        head = {"corpus": corpus.name, "tasks": len(corpus.tasks), **numbers}
+        numbers = {f"{name}s": counts[name] for name in get_args(corpus.Severity)}
+        head = {"corpus": loaded.name, "tasks": len(loaded.tasks), **numbers}
         print_json({**head, "ran": client is not None, "findings": listed})
     else:
         if findings:
             rows = [tuple(one.values())[:4] for one in listed]
             print_table(("file", "severity", "code", "message"), rows)
-        notice(_summary(corpus, counts, ran=client is not None))
+        notice(_summary(loaded, counts, ran=client is not None))
     raise Exit(1 if counts["error"] else 0)
 
 
-def _summary(corpus: Corpus, counts: Counter[Severity], *, ran: bool) -> str:
+def _summary(loaded: corpus.Corpus, counts: Counter[corpus.Severity], *, ran: bool) -> str:
     def count(n: int, word: str) -> str:
         return f"{n} {word}" if n == 1 else f"{n} {word}s"
 
@@ -188,16 +168,16 @@ def _summary(corpus: Corpus, counts: Counter[Severity], *, ran: bool) -> str:
     golds = "gold queries executed"
     if not ran:
         golds = "no gold query executed: use --run or --endpoint URL"
-    return f"{corpus.name}: {count(len(corpus.tasks), 'task')}, {found}; {golds}"
+    return f"{loaded.name}: {count(len(loaded.tasks), 'task')}, {found}; {golds}"
 
 
 @contextlib.contextmanager
-def _client(pack: Pack, run: bool, endpoint: str | None) -> Iterator[SPARQLClient | None]:
+def _client(pack: corpus.Pack, run: bool, endpoint: str | None) -> Iterator[SPARQLClient | None]:
     if endpoint is not None and not pack.endpoint:
         # A bare folder names no endpoint.
         yield SPARQLClient(EndpointConfig(endpoint, prefixes=dict(pack.prefixes)))
     elif run or endpoint is not None:
-        with open_endpoint(pack, endpoint) as config:
+        with corpus.open_endpoint(pack, endpoint) as config:
             yield SPARQLClient(config)
     else:
         yield None
@@ -217,17 +197,17 @@ def build(
 
     Example: reasoningbank tasks build uniprot --seed 7 --out my-instances
     """
-    chosen = load_pack(pack)
+    chosen = corpus.load_pack(pack)
     folder = out or chosen.instances
     if folder is None:
         hint = 'add instances = "instances" to its pack.toml, or give --out'
         raise UsageError("the pack names no folder for instances", where=pack, hint=hint)
-    with open_endpoint(chosen) as config:
-        made, findings = instantiate(chosen, SPARQLClient(config), number=number, seed=seed)
-    files = write_instances(chosen, made, folder)
+    with corpus.open_endpoint(chosen) as config:
+        made, findings = corpus.instantiate(chosen, SPARQLClient(config), number=number, seed=seed)
+    files = corpus.write_instances(chosen, made, folder)
     counts = Counter(instance.split for instance in made)
     if as_json:
-        listed = [finding_row(finding) for finding in findings]
+        listed = [corpus.finding_row(finding) for finding in findings]
         print_json({"instances": len(made), "by_split": counts, "findings": listed})
         return
     for finding in findings:
@@ -254,24 +234,24 @@ def show_levels(
     Example: reasoningbank tasks levels uniprot-instances --split dev
     """
     known("--split", [split], PARTS)
-    corpus = load_corpus(pack)
-    parts = corpus.split()
-    chosen: tuple[Task, ...] = getattr(parts, split)
-    training: list[Task | str] = list(parts.train)
+    loaded = corpus.load_corpus(pack)
+    parts = loaded.split()
+    chosen: tuple[corpus.Task, ...] = getattr(parts, split)
+    training: list[corpus.Task | str] = list(parts.train)
     if bank is not None:
         from reasoningbank.memory import MemoryBank
 
         with MemoryBank(bank) as opened:
             training = [item.pattern for item in opened.items() if item.pattern]
-    found = levels(chosen, training, load_pack(pack).prefixes)
-    same = near_duplicates(chosen, parts.train) if split != "train" else []
+    found = corpus.levels(chosen, training, corpus.load_pack(pack).prefixes)
+    same = corpus.near_duplicates(chosen, parts.train) if split != "train" else []
     if as_json:
         names = ("task", "training_task", "similarity")
         repeated = [dict(zip(names, pair, strict=True)) for pair in same]
         print_json({"levels": found, "near_duplicates": repeated})
         return
     rows = []
-    for level in LEVELS:
+    for level in corpus.LEVELS:
         own = [task for task in chosen if found[task.id] == level]
         rows.append((level, len(own), len({task.template or task.group for task in own})))
     print_table(("level", "tasks", "templates"), rows)
@@ -289,27 +269,27 @@ def _chosen(
     complexity: Sequence[str] | None,
     form: Sequence[str] | None,
     group: Sequence[str] | None,
-) -> tuple[Corpus, Mapping[str, str], Sequence[Task]]:
+) -> tuple[corpus.Corpus, Mapping[str, str], Sequence[corpus.Task]]:
     """Return a corpus, the split of each task, and the tasks that pass the filters."""
-    corpus = load_corpus(pack)
-    parts = corpus.split().by_id()
+    loaded = corpus.load_corpus(pack)
+    parts = loaded.split().by_id()
     known("--split", [split] if split else [], PARTS)
-    known("--complexity", complexity or [], get_args(Complexity))
+    known("--complexity", complexity or [], get_args(corpus.Complexity))
     forms = [word.upper() for word in form or []]
-    known("--form", forms, get_args(QueryForm))
-    known("--group", group or [], sorted({task.group for task in corpus.tasks}))
+    known("--form", forms, get_args(corpus.QueryForm))
+    known("--group", group or [], sorted({task.group for task in loaded.tasks}))
     chosen = [
         task
-        for task in corpus.tasks
+        for task in loaded.tasks
         if (not split or parts[task.id] == split)
         and (not complexity or task.complexity in complexity)
         and (not forms or task.form in forms)
         and (not group or task.group in group)
     ]
-    return corpus, parts, chosen
+    return loaded, parts, chosen
 
 
-def _print_tasks(tasks: Sequence[Task], parts: Mapping[str, str], as_json: bool) -> None:
+def _print_tasks(tasks: Sequence[corpus.Task], parts: Mapping[str, str], as_json: bool) -> None:
     rows = [(t.id, t.form, t.complexity, t.group, parts[t.id], t.query) for t in tasks]
     # Reading every field is slow in a large corpus.
     data = [{**asdict(task), "split": parts[task.id]} for task in tasks if as_json]

@@ -28,13 +28,7 @@ from starlette.staticfiles import StaticFiles
 from reasoningbank.analysis.report import environment, scale
 from reasoningbank.corpus import known_packs
 from reasoningbank.errors import ReasoningBankError, SetupError, UsageError
-from reasoningbank.experiment.memory_sources import (
-    bank_file,
-    is_bank,
-    learn_feedback,
-    opened,
-    read_feedback,
-)
+from reasoningbank.experiment import memory_sources
 from reasoningbank.lm import CATALOGUE
 from reasoningbank.memory import MemoryBank
 from reasoningbank.version import __version__
@@ -263,7 +257,7 @@ class Site:
         """Show the items of a bank, or what a search finds."""
         query = request.query_params.get("q", "")[:2_000]
         status, name = request.query_params.get("status", "active"), request.path_params["name"]
-        with opened(*self._runs.bank(name)) as bank:
+        with memory_sources.opened(*self._runs.bank(name)) as bank:
             every = [(item, None) for item in bank.items(status=None)]
             found = [(i, m.score) for i, m in bank.match(query, MOST_FOUND)]
             shown = [one for one in every if status in (one[0].status, "all")]
@@ -271,14 +265,14 @@ class Site:
                 "bank.html",
                 items=found if query.strip() else shown,
                 changes=bank.history()[: -MOST_CHANGES - 1 : -1],
-                feedback=len(read_feedback(self._settings.feedback)),
+                feedback=len(memory_sources.read_feedback(self._settings.feedback)),
                 **self._bank(name) | {"query": query, "wanted": status},
             )
 
     def item_page(self, request: Request) -> Response:
         """Show one item with its evidence and history."""
         name, wanted = request.path_params.values()
-        with opened(*self._runs.bank(name)) as bank:
+        with memory_sources.opened(*self._runs.bank(name)) as bank:
             item = bank.get(wanted)
             changes = bank.history(item.id)[::-1]
         return self._page("item.html", item=item, changes=changes, **self._bank(name))
@@ -288,20 +282,21 @@ class Site:
         wanted, name = await body_of(request, _BankChange), request.path_params["name"]
 
         def changed() -> str:
-            with MemoryBank(bank_file(self._runs.bank(name)[0])) as bank:
+            with MemoryBank(memory_sources.bank_file(self._runs.bank(name)[0])) as bank:
                 if wanted.retire:
                     bank.retire(wanted.retire, reason=wanted.reason)
                     return f"retired {wanted.retire}"
                 if wanted.undo is not None:
                     return f"undid change {wanted.undo} ({bank.undo(wanted.undo).item_id})"
-                learned = learn_feedback(bank, read_feedback(self._settings.feedback))
+                found = memory_sources.read_feedback(self._settings.feedback)
+                learned = memory_sources.learn_feedback(bank, found)
                 added, known, rejected = map(len, learned)
                 return f"{added} added, {known} known, {rejected} not learned"
 
         return JSONResponse({"said": await run_in_threadpool(changed)})
 
     def _bank(self, name: str) -> dict[str, Any]:
-        return {"name": name, "can_change": is_bank(self._runs.bank(name)[0])}
+        return {"name": name, "can_change": memory_sources.is_bank(self._runs.bank(name)[0])}
 
 
 def _finding(error: Exception) -> dict[str, str]:
