@@ -14,7 +14,8 @@ from dspy.utils import DummyLM
 from forest import write_forest
 from rich.console import Console
 
-from reasoningbank.cli.ask import Steps, print_query
+from reasoningbank.cli.ask import Steps
+from reasoningbank.cli.output import print_query
 from reasoningbank.corpus import Pack
 from reasoningbank.experiment import ask as command
 from reasoningbank.memory import MemoryItem, Snapshot
