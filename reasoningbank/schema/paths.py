@@ -439,7 +439,7 @@ class PatternSearch:
     def _without(
         self, best: _Sized, leading: Callable[[Sequence[str]], Iterable[DataPath]]
     ) -> _Sized:
-        """Leave out what a path to the rows that are too many leads to, if the right ones are left."""
+        """Leave out what paths to rows that are too many lead to, if that leaves the right ones."""
         patterns, size = best
         body = patterns.text(self.client.config.namespaces)
         for name in patterns.columns if size != self._n else ():
