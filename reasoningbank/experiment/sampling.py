@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -21,7 +21,7 @@ from reasoningbank.judge import Answer, ExecutionJudge, compare, feedback
 from reasoningbank.judge.case import shown_row
 from reasoningbank.judge.evidence import sample_of
 from reasoningbank.lm import STUCK_TEMPERATURE
-from reasoningbank.schema.links import paths_to
+from reasoningbank.schema.paths import Patterns, PatternSearch
 from reasoningbank.sparql import EntityLinker, SPARQLClient
 from reasoningbank.sparql.terms import string_literal
 from reasoningbank.trajectory import Usage
@@ -43,8 +43,11 @@ You answered before with this query:
 Write the right query."""
 HINT = """
 
-Write a query with the columns {columns}. {paths}"""
-PATHS = "In the data, these triple patterns lead to the right rows:"
+Write {form}."""
+PATHS = "In the data, these triple patterns lead to the right rows, and to others{graph}:"
+EXACT = "In the data, these triple patterns have exactly the right rows{graph}:"
+NO_GRAPH = " (without GRAPH)"
+_TAG = re.compile(r'"@([\w-]+)$')
 _STRING = re.compile(r'"([^"\\]+)"')
 
 
@@ -92,7 +95,7 @@ class Teacher:
     def __post_init__(self) -> None:
         # The same query is judged by `right`, and then by `note`.
         self._examine = functools.lru_cache(self.judge.examine)
-        self._from = functools.cache(lambda start: tuple(self._search(start)))
+        self._search = functools.cache(self._found)
 
     def right(self, query: str | None) -> bool:
         """Return whether a query is right."""
@@ -103,26 +106,54 @@ class Teacher:
         """Return what an attempt after a wrong query sees."""
         query, prefixes = query or "", self.client.config.namespaces
         judgement = self._examine(self.task, query)
-        starts = [one for found in self.linker.mentions(self.task.query) for one in found.names]
-        # Words of the question that the query takes for text.
-        texts = dict.fromkeys(_STRING.findall(query))
-        starts += [string_literal(text) for text in texts if text in self.task.query]
-        paths = [path for start in starts for path in self._from(start)]
-        if number % 2 and paths:
-            columns = " ".join(f"?{name}" for name in judgement.evidence.gold.variables)
-            return HINT.format(columns=columns, paths="\n".join([PATHS, *paths]))
-        lines = [*feedback(judgement, query, self.explain, prefixes, rows=False)]
-        lines += [PATHS, *paths] if paths else []
-        return AGAIN.format(query=query or "(none)", feedback="\n".join(lines))
+        # Texts that the question quotes, and words of it that the query takes for text.
+        texts = [one for one in _STRING.findall(query) if one in self.task.query]
+        texts = list(dict.fromkeys([*_STRING.findall(self.task.query), *texts]))
+        exact, lines = self._search(*texts)
+        if lines:
+            head = (EXACT if exact else PATHS).format(graph=NO_GRAPH if "GRAPH" in query else "")
+            lines = (head, *lines)
+        gold = judgement.evidence.gold
+        is_boolean = self.judge.gold(self.task).answer.form == "boolean"
+        if number % 2 and (lines or is_boolean):
+            columns = " ".join(f"?{name}" for name in gold.variables)
+            form = "an ASK query" if is_boolean else f"a query with the columns {columns}"
+            return "\n".join([HINT.format(form=form), *lines])
+        said = [*feedback(judgement, query, self.explain, prefixes, rows=False), *lines]
+        return AGAIN.format(query=query or "(none)", feedback="\n".join(said))
 
-    def _search(self, start: str) -> Iterator[str]:
-        answer = self.judge.gold(self.task).answer
-        if answer.form != "table":
-            return
-        for name in answer.variables:
-            values = [one for one in answer.table[name].to_pylist() if one is not None]
-            for path in paths_to(self.client, start, values):
-                yield path.pattern(name, self.client.config.namespaces)
+    def _found(self, *texts: str) -> tuple[bool, tuple[str, ...]]:
+        """Return whether patterns have exactly the right rows, and the patterns as lines."""
+        gold = self.judge.gold(self.task)
+        rows = gold.answer.table.group_by(gold.answer.variables).aggregate([])
+        columns = rows.to_pydict()
+        if gold.answer.form != "table" or not columns:
+            return False, ()
+        if gold.window.is_slice:
+            # The rows that LIMIT keeps.
+            shown = self._examine(self.task, "").evidence.gold
+            columns = dict(
+                zip(shown.variables, map(list, zip(*shown.rows, strict=True)), strict=True)
+            )
+        tags = {
+            tag for values in columns.values() for one in values for tag in _TAG.findall(one or "")
+        }
+        starts = [one for found in self.linker.mentions(self.task.query) for one in found.names]
+        starts += [string_literal(text, tag) for text in texts for tag in (None, *sorted(tags))]
+        some: Patterns | None = None
+        for config in (self.client.config, *self.client.config.federated):
+            with SPARQLClient(config) as client:
+                search = PatternSearch(client, columns, starts, self.task.query, texts)
+                patterns, exact = search.found() or (None, False)
+            if patterns and config != self.client.config:
+                patterns = replace(patterns, service=config.url)
+            some = patterns if exact else some or patterns
+            if exact:
+                break
+        if some is None:
+            return False, ()
+        after = [f"then {some.order}"] if some.order else []
+        return exact, (some.text(self.client.config.namespaces), *after)
 
 
 def rollout_seed(seed: int, number: int) -> int:

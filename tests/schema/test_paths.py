@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from reasoningbank.schema.links import paths_to
+from reasoningbank.schema.paths import paths_to
 from reasoningbank.sparql import EndpointConfig, SPARQLClient, TableResult
 
 
