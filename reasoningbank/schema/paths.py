@@ -493,7 +493,7 @@ class PatternSearch:
                 )
                 paths = list(common)
                 named = self._named(paths)
-                paths.sort(key=lambda path: (path not in named, -path.reached))
+                paths.sort(key=lambda one: (one not in named, one.reached != self._n, -one.reached))
                 parts += [
                     (one, Patterns((one.reversed(column),))) for one in paths[:MOST_CONSTANTS]
                 ]

@@ -9,7 +9,7 @@ import pytest
 from pyoxigraph import Literal
 
 from reasoningbank.corpus import Task, load_pack, open_endpoint
-from reasoningbank.experiment.sampling import PATHS, Teacher
+from reasoningbank.experiment.sampling import EXACT, NO_GRAPH, PATHS, Teacher
 from reasoningbank.judge import ExecutionJudge, GoldStore
 from reasoningbank.schema import Schema, explainer
 from reasoningbank.sparql import SPARQLClient, TableResult
@@ -53,7 +53,7 @@ def test_a_note_holds_the_path_and_no_row(
 ) -> None:
     note = teacher.note(number, WRONG)
     assert "uniprotkb:P05067 up:sequence/up:mass ?mass" in note
-    assert PATHS in note
+    assert EXACT.format(graph="") in note
     assert (WRONG in note) == (number == 2)
     result = client.query(GOLD)
     assert isinstance(result, TableResult)
@@ -62,8 +62,40 @@ def test_a_note_holds_the_path_and_no_row(
     assert mass.value not in note
 
 
-def test_what_has_no_path_is_still_answered(teacher_of: Callable[[Task], Teacher]) -> None:
+def test_a_query_with_graph_is_warned(teacher: Teacher) -> None:
+    note = teacher.note(2, "SELECT ?m WHERE { GRAPH ?g { uniprotkb:P05067 up:sequence ?m } }")
+    assert NO_GRAPH in note
+
+
+def test_a_yes_or_no_needs_an_ask(teacher_of: Callable[[Task], Teacher]) -> None:
     task = Task("none", "Is it so?", "ASK { ?s ?p ?o }", TASK.endpoint)
-    note = teacher_of(task).note(1, "SELECT ?x WHERE { ?x up:nothing ?y }")
-    assert PATHS not in note
-    assert "up:nothing" in note
+    query = "SELECT ?x WHERE { ?x up:nothing ?y }"
+    alone, whole = (teacher_of(task).note(number, query) for number in (1, 2))
+    assert "ASK" in alone
+    assert query not in alone
+    assert "up:nothing" in whole
+    assert PATHS.format(graph="") not in alone + whole
+
+
+def test_rows_of_another_endpoint_are_found_there(tmp_path: Path) -> None:
+    pack = load_pack("liita-instances")
+    with open_endpoint(pack) as config, SPARQLClient(config) as client:
+        (other,) = config.federated
+        text = (
+            f'SELECT ?definition WHERE {{ SERVICE <{other.url}> {{ ?word rdfs:label "viso"@it ; '
+            "ontolex:sense/skos:definition ?definition } }"
+        )
+        task = Task("viso", 'Define the senses of "viso".', text, config.url)
+        teacher = Teacher(
+            ExecutionJudge(client, GoldStore(tmp_path, "liita")),
+            client,
+            task,
+            metric="strict",
+            linker=EntityLinker(client, config),
+            explain=explainer(client, Schema.of(config, pack.schema)),
+        )
+        note = teacher.note(1, "SELECT ?x WHERE { ?x a ?y }")
+        assert EXACT.format(graph="") in note
+        inside = note.splitlines()[-1]
+        assert inside.startswith(f"SERVICE <{other.url}>")
+        assert teacher.right(f"SELECT ?definition WHERE {{ {inside} }}")

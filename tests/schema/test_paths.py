@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from reasoningbank.schema.paths import paths_to
+from reasoningbank.schema.paths import PatternSearch, paths_in_common, paths_to
 from reasoningbank.sparql import EndpointConfig, SPARQLClient, TableResult
 
 
@@ -51,3 +51,83 @@ def test_a_path_that_fits_better_comes_first(client: SPARQLClient) -> None:
 def test_what_nothing_leads_to_has_no_path(client: SPARQLClient) -> None:
     assert paths_to(client, "uniprotkb:P05067", ['"of no protein"'], most_hops=2) == ()
     assert paths_to(client, "uniprotkb:P05067", []) == ()
+
+
+def searched(
+    client: SPARQLClient,
+    gold: str,
+    starts: list[str],
+    question: str = "",
+    texts: tuple[str, ...] = (),
+) -> tuple[str, str, bool]:
+    """Search for patterns that have the rows of a query; return text, order, whether exact."""
+    result = client.query(gold)
+    assert isinstance(result, TableResult)
+    rows = result.rows()
+    columns = {
+        name: [None if row[at] is None else str(row[at]) for row in rows]
+        for at, name in enumerate(result.variables)
+    }
+    found = PatternSearch(client, columns, starts, question, texts).found()
+    assert found is not None
+    patterns, exact = found
+    return patterns.text(client.config.namespaces), patterns.order, exact
+
+
+def test_columns_share_what_their_paths_have_in_common(client: SPARQLClient) -> None:
+    inside = "uniprotkb:P05067 up:citation ?x1 . ?x1 up:title ?title . ?x1 up:date ?date"
+    gold = f"SELECT DISTINCT ?title ?date WHERE {{ {inside} }}"
+    assert searched(client, gold, ["uniprotkb:P05067"]) == (inside, "", True)
+
+
+def test_two_things_that_are_named_meet_in_the_rows(client: SPARQLClient) -> None:
+    gold = (
+        "SELECT ?entry WHERE { uniprotkb:P05067 rdfs:seeAlso ?entry . "
+        "?entry up:database database:RefSeq }"
+    )
+    text, _, exact = searched(client, gold, ["uniprotkb:P05067", "database:RefSeq"])
+    assert exact
+    assert "database:RefSeq" in text
+
+
+def test_what_is_named_and_not_wanted_is_left_out(client: SPARQLClient) -> None:
+    other = "FILTER NOT EXISTS { ?protein up:classifiedWith keywords:297 }"
+    gold = f"SELECT ?protein WHERE {{ ?protein up:organism taxon:31033 {other} }}"
+    text, _, exact = searched(client, gold, ["taxon:31033", "keywords:297"])
+    assert exact
+    assert other in text
+
+
+def test_a_bound_in_the_question_is_a_filter(client: SPARQLClient) -> None:
+    inside = "?protein up:organism taxon:83333 . ?protein up:sequence/up:mass ?mass"
+    gold = f"SELECT ?protein ?mass WHERE {{ {inside} FILTER(?mass > 150000) }}"
+    question = "Which proteins are heavier than 150000?"
+    text, _, exact = searched(client, gold, ["taxon:83333"], question)
+    assert (text, exact) == (f"{inside} FILTER(?mass > 150000)", True)
+
+
+def test_the_highest_number_is_taken_by_its_order(client: SPARQLClient) -> None:
+    inside = "?protein up:organism taxon:83333 . ?protein up:sequence/up:mass ?mass"
+    gold = f"SELECT ?protein ?mass WHERE {{ {inside} }} ORDER BY DESC(?mass) LIMIT 1"
+    assert searched(client, gold, ["taxon:83333"]) == (
+        inside,
+        "ORDER BY DESC(?mass) LIMIT 1",
+        True,
+    )
+
+
+def test_what_the_rows_have_in_common_is_found_without_a_start(client: SPARQLClient) -> None:
+    gold = "SELECT ?protein WHERE { ?protein up:classifiedWith keywords:27 }"
+    text, _, exact = searched(client, gold, [], "Which proteins have it?")
+    assert exact
+    assert "keywords:27" in text
+    values = column(client, "?v up:classifiedWith keywords:27")
+    assert "keywords:27" in [path.start for path in paths_in_common(client, values)]
+
+
+def test_a_text_of_the_question_filters(client: SPARQLClient) -> None:
+    inside = "?x1 up:organism taxon:10116 . ?x1 up:mnemonic ?name"
+    gold = f'SELECT ?name WHERE {{ {inside} FILTER(STRSTARTS(?name, "A")) }}'
+    text, _, exact = searched(client, gold, ["taxon:10116"], texts=("A",))
+    assert exact
+    assert 'FILTER(STRSTARTS(?name, "A"))' in text
