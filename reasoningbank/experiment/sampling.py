@@ -81,8 +81,12 @@ class Teacher:
     """Judges attempts at one training task, and says what the next one sees.
 
     It shows no row and no part of the gold query: what is wrong, as the execution judge sees it,
-    and paths in the data from what the question names to the right rows. Small models repeat a
-    query that they see, so every other note holds the columns and paths alone.
+    and triple patterns in the data that lead to the right rows. Small models repeat what they see,
+    so every other note holds the columns and patterns alone.
+
+    Attributes:
+        alone: Whether the last note should be seen without few-shot examples: its patterns are
+            right, and examples of other queries only mislead.
     """
 
     judge: ExecutionJudge
@@ -91,6 +95,7 @@ class Teacher:
     metric: str
     linker: EntityLinker
     explain: Callable[[str, bool], Sequence[str]]
+    alone: bool = False
 
     def __post_init__(self) -> None:
         # The same query is judged by `right`, and then by `note`.
@@ -113,10 +118,11 @@ class Teacher:
         if lines:
             head = (EXACT if exact else PATHS).format(graph=NO_GRAPH if "GRAPH" in query else "")
             lines = (head, *lines)
-        gold = judgement.evidence.gold
         is_boolean = self.judge.gold(self.task).answer.form == "boolean"
-        if number % 2 and (lines or is_boolean):
-            columns = " ".join(f"?{name}" for name in gold.variables)
+        hints = number % 2 == 1 and (bool(lines) or is_boolean)
+        self.alone = hints and exact
+        if hints:
+            columns = " ".join(f"?{name}" for name in judgement.evidence.gold.variables)
             form = "an ASK query" if is_boolean else f"a query with the columns {columns}"
             return "\n".join([HINT.format(form=form), *lines])
         said = [*feedback(judgement, query, self.explain, prefixes, rows=False), *lines]

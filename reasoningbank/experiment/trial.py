@@ -210,7 +210,7 @@ class Trial:
                 context=recall.context,
                 pack=context.pack,
                 hidden=hidden,
-                examples=self._alone(number) or recall.examples,
+                examples=self._examples(number),
                 adopt=recall.adopt or (lambda _: None),
                 demonstrations=(
                     *(context.demonstrations if arm.demonstrations else ()),
@@ -282,6 +282,12 @@ class Trial:
         explain = explainer(context.client, context.schema)
         parts = context.judge, context.client, self.job.task, self.experiment.metric
         return Teacher(*parts, context.linker, explain)
+
+    def _examples(self, number: int) -> tuple[FewShotExample, ...]:
+        """Return the few-shot examples that an attempt sees."""
+        if number and self._teacher is not None and self._teacher.alone:
+            return ()
+        return self._alone(number) or self.recall.examples
 
     def _alone(self, number: int) -> tuple[FewShotExample, ...]:
         """Return the few-shot example that a retry sees alone; none for other attempts."""

@@ -55,6 +55,7 @@ def test_a_note_holds_the_path_and_no_row(
     assert "uniprotkb:P05067 up:sequence/up:mass ?mass" in note
     assert EXACT.format(graph="") in note
     assert (WRONG in note) == (number == 2)
+    assert teacher.alone == (number == 1)
     result = client.query(GOLD)
     assert isinstance(result, TableResult)
     (mass,) = result.rows()[0]
