@@ -502,13 +502,13 @@ class PatternSearch:
             parts += [(path, part) for path in starts.values() for part in self._from(path.start)]
         named = self._named([path for path, _ in parts])
         sized: list[tuple[tuple[float, ...], Patterns, int]] = []
-        for some in [*((one,) for one in parts), *combinations(parts, 2)]:
-            joined = _together([base, *(part for _, part in some)])
+        for chosen in [*((one,) for one in parts), *combinations(parts, 2)]:
+            joined = _together([base, *(part for _, part in chosen)])
             n = self._size(joined)
             if n and (size is None or n < size):
                 missing = len(self.columns) - len(joined.columns)
-                unnamed = len(some) - len({path.start for path, _ in some if path in named})
-                reach = sum(path.reached for path, _ in some)
+                unnamed = len(chosen) - len({path.start for path, _ in chosen if path in named})
+                reach = sum(path.reached for path, _ in chosen)
                 sized.append(((missing, n != self._n, unnamed, n, -reach), joined, n))
         return min(sized, key=lambda one: one[0])[1:] if sized else best
 
