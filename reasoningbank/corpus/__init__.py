@@ -2,14 +2,15 @@
 
 `load_pack` finds a pack and `open_endpoint` serves it; `load_shacl_tasks` reads its examples,
 `load_corpus` does so with findings about what is odd, `validate` checks everything that can be
-checked (`validation.SEVERITIES` lists the codes of findings); `get_task_stats`, `sample_tasks` and
+checked (`SEVERITIES` lists the codes of findings); `get_task_stats`, `sample_tasks` and
 `split_tasks` work on tasks.
 """
 
-from reasoningbank.corpus.features import Complexity, query_features
+from reasoningbank.corpus.features import Complexity, QueryFeatures, query_features
 from reasoningbank.corpus.pack import (
     SETS,
     DocumentSpace,
+    ExampleSet,
     FederatedEndpoint,
     Pack,
     endpoint_config,
@@ -17,31 +18,70 @@ from reasoningbank.corpus.pack import (
     load_pack,
     open_endpoint,
 )
-from reasoningbank.corpus.shacl import Corpus, corpus_prefixes, load_corpus, load_shacl_tasks
+from reasoningbank.corpus.registry import Registry, RegistryEndpoint, read_registry
+from reasoningbank.corpus.shacl import (
+    Corpus,
+    complete_prefixes,
+    corpus_prefixes,
+    load_corpus,
+    load_shacl_tasks,
+)
 from reasoningbank.corpus.splits import (
     LEVELS,
     Level,
+    Split,
+    SplitName,
     groups_of,
     levels,
     near_duplicates,
+    schema_items,
     split_tasks,
 )
-from reasoningbank.corpus.task import QueryForm, Task, find_task, get_task_stats, sample_tasks
-from reasoningbank.corpus.templates import instantiate, write_instances
-from reasoningbank.corpus.validation import Severity, finding_row, severity_of, validate
+from reasoningbank.corpus.task import (
+    QueryForm,
+    Task,
+    TaskStats,
+    find_task,
+    get_task_stats,
+    sample_tasks,
+    shuffle_key,
+)
+from reasoningbank.corpus.templates import (
+    Instance,
+    QuestionTemplate,
+    TemplateSlot,
+    instantiate,
+    read_templates,
+    write_instances,
+)
+from reasoningbank.corpus.validation import SEVERITIES, Severity, finding_row, severity_of, validate
+from reasoningbank.findings import Finding
 
 __all__ = [
     "LEVELS",
     "SETS",
+    "SEVERITIES",
     "Complexity",
     "Corpus",
     "DocumentSpace",
+    "ExampleSet",
     "FederatedEndpoint",
+    "Finding",
+    "Instance",
     "Level",
     "Pack",
+    "QueryFeatures",
     "QueryForm",
+    "QuestionTemplate",
+    "Registry",
+    "RegistryEndpoint",
     "Severity",
+    "Split",
+    "SplitName",
     "Task",
+    "TaskStats",
+    "TemplateSlot",
+    "complete_prefixes",
     "corpus_prefixes",
     "endpoint_config",
     "find_task",
@@ -57,8 +97,12 @@ __all__ = [
     "near_duplicates",
     "open_endpoint",
     "query_features",
+    "read_registry",
+    "read_templates",
     "sample_tasks",
+    "schema_items",
     "severity_of",
+    "shuffle_key",
     "split_tasks",
     "validate",
     "write_instances",

@@ -1,31 +1,58 @@
 """Experiments: files that say what to compare, one runner, and the records it writes."""
 
 from reasoningbank.experiment.config import Arm, Experiment, load_experiment, parse_experiment
-from reasoningbank.experiment.context import RunContext
+from reasoningbank.experiment.context import RunContext, open_context
 from reasoningbank.experiment.executors import Observer, Progress
-from reasoningbank.experiment.plan import plan_run, plan_trials, select_tasks
+from reasoningbank.experiment.plan import Plan, plan_run, plan_trials, select_tasks
 from reasoningbank.experiment.records import RunFolder, TrialKey, TrialRecord
-from reasoningbank.experiment.rejudge import rejudge_run
+from reasoningbank.experiment.rejudge import Rejudged, rejudge_run
 from reasoningbank.experiment.runner import run_experiment
-from reasoningbank.experiment.settings import Executor, Retries, SamplingSettings, TaskSelection
+from reasoningbank.experiment.settings import (
+    BankMemory,
+    EndpointSettings,
+    Executor,
+    GoldMemory,
+    LearnedMemory,
+    LearningSettings,
+    MemorySettings,
+    NoMemory,
+    RandomMemory,
+    Retries,
+    SamplingSettings,
+    SharedMemory,
+    TaskSelection,
+)
 from reasoningbank.experiment.state import RunState, read_state
-from reasoningbank.experiment.trial import run_trial
+from reasoningbank.experiment.trial import attempt_task, run_trial
 
 __all__ = [
     "Arm",
+    "BankMemory",
+    "EndpointSettings",
     "Executor",
     "Experiment",
+    "GoldMemory",
+    "LearnedMemory",
+    "LearningSettings",
+    "MemorySettings",
+    "NoMemory",
     "Observer",
+    "Plan",
     "Progress",
+    "RandomMemory",
+    "Rejudged",
     "Retries",
     "RunContext",
     "RunFolder",
     "RunState",
     "SamplingSettings",
+    "SharedMemory",
     "TaskSelection",
     "TrialKey",
     "TrialRecord",
+    "attempt_task",
     "load_experiment",
+    "open_context",
     "parse_experiment",
     "plan_run",
     "plan_trials",
