@@ -30,6 +30,7 @@ from urllib.parse import urlsplit
 from urllib.request import getproxies
 
 import distributed
+from distributed.comm import CommClosedError
 
 from reasoningbank.agents import Attempt
 from reasoningbank.agents.sandbox.interpreter import deno_executable
@@ -89,7 +90,7 @@ def open_cluster(
         _check_workers(client, setup.needs)
         share = partial(share_limits, config, models)
         try:
-            client.register_plugin(setup, name=name)
+            _register(client, setup, name)
             # Where there is memory, the driver queries the endpoint too.
             yield Cluster(client, name, RunStorage(run), share, experiment.uses_memory)
         finally:
@@ -98,6 +99,17 @@ def open_cluster(
             with contextlib.suppress(Exception):
                 if client.status == "running":
                     client.unregister_worker_plugin(name)
+
+
+def _register(client: Any, setup: WorkerSetup, name: str) -> None:
+    for left in (2, 1, 0):
+        try:
+            client.register_plugin(setup, name=name)
+            break
+        except CommClosedError:
+            # A worker that dies meanwhile ends the request, and not the cluster.
+            if not left or client.status != "running":
+                raise
 
 
 @dataclass

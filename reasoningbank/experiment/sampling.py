@@ -114,12 +114,11 @@ class Teacher:
         # Texts that the question quotes, and words of it that the query takes for text.
         texts = [one for one in _STRING.findall(query) if one in self.task.query]
         texts = list(dict.fromkeys([*_STRING.findall(self.task.query), *texts]))
-        exact, lines = self._search(*texts)
-        if lines:
-            head = (EXACT if exact else PATHS).format(graph=NO_GRAPH if "GRAPH" in query else "")
-            lines = (head, *lines)
+        exact, where = self._search(*texts)
+        head = (EXACT if exact else PATHS).format(graph=NO_GRAPH if "GRAPH" in query else "")
+        lines = [head, where] if where else []
         is_boolean = self.judge.gold(self.task).answer.form == "boolean"
-        hints = number % 2 == 1 and (bool(lines) or is_boolean)
+        hints = number % 2 == 1 and (bool(where) or is_boolean)
         self.alone = hints and exact
         if hints:
             columns = " ".join(f"?{name}" for name in judgement.evidence.gold.variables)
@@ -128,13 +127,12 @@ class Teacher:
         said = [*feedback(judgement, query, self.explain, prefixes, rows=False), *lines]
         return AGAIN.format(query=query or "(none)", feedback="\n".join(said))
 
-    def _found(self, *texts: str) -> tuple[bool, tuple[str, ...]]:
-        """Return whether patterns have exactly the right rows, and the patterns as lines."""
+    def _found(self, *texts: str) -> tuple[bool, str]:
+        """Return whether patterns have exactly the right rows, and their WHERE clause."""
         gold = self.judge.gold(self.task)
-        rows = gold.answer.table.group_by(gold.answer.variables).aggregate([])
-        columns = rows.to_pydict()
-        if gold.answer.form != "table" or not columns:
-            return False, ()
+        if gold.answer.form != "table" or not gold.answer.variables:
+            return False, ""
+        columns = gold.answer.table.group_by(gold.answer.variables).aggregate([]).to_pydict()
         if gold.window.is_slice:
             # The rows that LIMIT keeps.
             shown = self._examine(self.task, "").evidence.gold
@@ -157,9 +155,9 @@ class Teacher:
             if exact:
                 break
         if some is None:
-            return False, ()
-        after = [f"then {some.order}"] if some.order else []
-        return exact, (some.text(self.client.config.namespaces), *after)
+            return False, ""
+        where = f"WHERE {{ {some.text(self.client.config.namespaces)} }}"
+        return exact, f"{where} {some.order}".rstrip()
 
 
 def rollout_seed(seed: int, number: int) -> int:

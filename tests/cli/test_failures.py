@@ -77,7 +77,7 @@ def test_a_wrong_experiment_file_is_told(
     one_line(cli("run", experiment_file(pack, "direct")), "reasoningbank lm pull local")
     ids = experiment_file(pack, more='[tasks]\nids = ["t00"]\n')
     one_line(cli("run", ids), "unknown task 't00'", "did you mean t000?")
-    one_line(cli("run", experiment_file(pack, more="seeds = x")), "small.toml", "not valid TOML")
+    one_line(cli("run", experiment_file(pack, more="seeds = x")), "small.toml", "line ")
     one_line(cli("run", experiment_file(pack, more="lms = 1")), "small.toml", "arms.one.lms")
     assert not (tmp_path / "runs").exists()
 

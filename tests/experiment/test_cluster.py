@@ -14,6 +14,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+from distributed.comm import CommClosedError
 
 from reasoningbank.corpus import load_pack
 from reasoningbank.errors import SetupError, UsageError
@@ -23,6 +24,7 @@ from reasoningbank.experiment.cluster import (
     Needs,
     WorkerSetup,
     _check_reach,
+    _register,
     lacking,
     packed,
     share_limits,
@@ -35,6 +37,27 @@ from reasoningbank.http import Gate, gate_for
 from reasoningbank.lm import ModelHandle
 from reasoningbank.lm.calls import model_gate
 from reasoningbank.sparql import EndpointConfig
+
+
+@pytest.mark.parametrize(("deaths", "registered"), [(0, True), (2, True), (3, False)])
+def test_a_worker_that_dies_while_it_is_set_up_ends_no_run(deaths: int, registered: bool) -> None:
+    calls: list[str] = []
+
+    class Client:
+        status = "running"
+
+        def register_plugin(self, setup: object, name: str) -> None:
+            calls.append(name)
+            if len(calls) <= deaths:
+                raise CommClosedError("closed")
+
+    setup = cast("WorkerSetup", object())
+    if registered:
+        _register(Client(), setup, "run")
+    else:
+        with pytest.raises(CommClosedError):
+            _register(Client(), setup, "run")
+    assert len(calls) == min(deaths + 1, 3)
 
 
 def _verdicts(folder: RunFolder) -> dict[str, str]:

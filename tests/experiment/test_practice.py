@@ -52,7 +52,7 @@ def test_a_note_holds_the_path_and_no_row(
     teacher: Teacher, client: SPARQLClient, number: int
 ) -> None:
     note = teacher.note(number, WRONG)
-    assert "uniprotkb:P05067 up:sequence/up:mass ?mass" in note
+    assert "WHERE { uniprotkb:P05067 up:sequence/up:mass ?mass }" in note
     assert EXACT.format(graph="") in note
     assert (WRONG in note) == (number == 2)
     assert teacher.alone == (number == 1)
@@ -97,6 +97,6 @@ def test_rows_of_another_endpoint_are_found_there(tmp_path: Path) -> None:
         )
         note = teacher.note(1, "SELECT ?x WHERE { ?x a ?y }")
         assert EXACT.format(graph="") in note
-        inside = note.splitlines()[-1]
-        assert inside.startswith(f"SERVICE <{other.url}>")
-        assert teacher.right(f"SELECT ?definition WHERE {{ {inside} }}")
+        where = note.splitlines()[-1]
+        assert where.startswith(f"WHERE {{ SERVICE <{other.url}>")
+        assert teacher.right(f"SELECT ?definition {where}")

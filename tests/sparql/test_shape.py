@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from work import calls
 
 from reasoningbank.corpus import load_shacl_tasks, split_tasks
-from reasoningbank.corpus.features import query_features
+from reasoningbank.corpus.features import query_template
 from reasoningbank.lm.reply import queries_in
 from reasoningbank.sparql.shape import (
     Bag,
@@ -538,6 +538,6 @@ def test_names_of_a_pattern_and_of_a_text() -> None:
 )
 def test_groups_and_templates_of_a_pack_do_not_change(pack: str, n: int, digest: str) -> None:
     tasks = sorted(load_shacl_tasks(pack), key=lambda task: task.id)
-    found = [[t.id, t.group, query_features(t.expected_sparql).template] for t in tasks]
+    found = [[t.id, t.group, query_template(t.expected_sparql)] for t in tasks]
     assert len(found) == n
     assert hashlib.sha256(json.dumps(found).encode()).hexdigest()[:16] == digest
