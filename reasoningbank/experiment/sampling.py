@@ -21,7 +21,7 @@ from reasoningbank.judge import Answer, ExecutionJudge, compare, feedback
 from reasoningbank.judge.case import shown_row
 from reasoningbank.judge.evidence import sample_of
 from reasoningbank.lm import STUCK_TEMPERATURE
-from reasoningbank.schema.paths import Patterns, PatternSearch
+from reasoningbank.schema.paths import PatternSearch
 from reasoningbank.sparql import EntityLinker, SPARQLClient
 from reasoningbank.sparql.terms import string_literal
 from reasoningbank.trajectory import Usage
@@ -144,19 +144,19 @@ class Teacher:
         }
         starts = [one for found in self.linker.mentions(self.task.query) for one in found.names]
         starts += [string_literal(text, tag) for text in texts for tag in (None, *sorted(tags))]
-        some: Patterns | None = None
-        for config in (self.client.config, *self.client.config.federated):
-            with SPARQLClient(config) as client:
-                search = PatternSearch(client, columns, starts, self.task.query, texts)
-                patterns, exact = search.found() or (None, False)
-            if patterns and config != self.client.config:
-                patterns = replace(patterns, service=config.url)
+        own, some = self.client.config, None
+        others = (SPARQLClient(one) for one in own.federated)
+        for client in (self.client, *others):
+            search = PatternSearch(client, columns, starts, self.task.query, texts)
+            patterns, exact = search.found() or (None, False)
+            if patterns and client is not self.client:
+                patterns = replace(patterns, service=client.config.url)
             some = patterns if exact else some or patterns
             if exact:
                 break
         if some is None:
             return False, ""
-        where = f"WHERE {{ {some.text(self.client.config.namespaces)} }}"
+        where = f"WHERE {{ {some.text(own.namespaces)} }}"
         return exact, f"{where} {some.order}".rstrip()
 
 

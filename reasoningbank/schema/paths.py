@@ -39,7 +39,6 @@ _IN_COMMON = (
     (False,), (False, True), (False, False), (False, True, True), (False, False, True),
     (False, False, False),
 )  # fmt: skip
-#: A text is put for `{}`, a column for `{name}`.
 _FILTERS: Mapping[str, Callable[[str, str], bool]] = {
     "STRSTARTS": str.startswith,
     "STRENDS": str.endswith,
@@ -233,18 +232,14 @@ def _leading(
     tests = [f"?p{n} != <{RDF_TYPE}>" for n in range(len(way))]
     tests += [f"!isLiteral(?x{n})" for n in range(1, len(way))]
     tests += [f"?p{n} != ?p{n + 1}" for n in range(len(way) - 1) if way[n] != way[n + 1]]
-    names, most = " ".join(name for name, _ in hops), MOST_COUNTED
-    if start.startswith("?"):
+    names, most, is_open = " ".join(name for name, _ in hops), MOST_COUNTED, start.startswith("?")
+    if is_open:
         names, most = f"{names} {start}", 10 * MOST_COUNTED
         tests.append(f"isIRI({start})")
     body = f"{_chain(start, hops)} FILTER({' && '.join(tests)})"
     for row in _reaching(client, names, values, body, most):
         taken = [one.value for one in row if isinstance(one, NamedNode)]
-        begin = (
-            written(NamedNode(taken.pop()), client.config.namespaces)
-            if most > MOST_COUNTED
-            else start
-        )
+        begin = written(NamedNode(taken.pop()), client.config.namespaces) if is_open else start
         yield DataPath(begin, tuple(zip(taken, way, strict=True)), 0)
 
 
@@ -462,8 +457,7 @@ class PatternSearch:
         """Yield paths from what values have in common by more than accident."""
         paths = paths_in_common(self.client, values)
         named = self._named(paths)
-        tells = len(values) >= FEW
-        yield from (one for one in paths if one in named or (tells and one.reached >= FEW))
+        return (one for one in paths if one in named or _tells(one, values))
 
     def _named(self, paths: Sequence[DataPath]) -> set[DataPath]:
         """Return the paths from resources whose name or label is in the question."""
@@ -474,25 +468,25 @@ class PatternSearch:
         names = {one.start: _LAST_PART.split(one.start.strip("<>"))[-1] for one in paths}
         known = {start for start, name in names.items() if name.lower() in question}
         for one, label in _rows(self.client, query) if starts else ():
-            if isinstance(one, NamedNode) and isinstance(label, Literal):
-                known |= (
-                    {written(one, config.namespaces)} if label.value.lower() in question else set()
-                )
+            if (
+                isinstance(one, NamedNode)
+                and isinstance(label, Literal)
+                and label.value.lower() in question
+            ):
+                known.add(written(one, config.namespaces))
         return {path for path in paths if path.start in known}
 
     def _with_common(self, best: _Sized) -> _Sized:
         """Add one or two resources that all rows have in common."""
         patterns, size = best
         base = _together([patterns, *(() if patterns.trees else self._filters)])
-        parts = list[tuple[DataPath, Patterns]]()
+        parts, named = list[tuple[DataPath, Patterns]](), set[DataPath]()
         for column, some in self._whole.items():
             if None in map(_number, some):
+                common = paths_in_common(self.client, some)
+                named |= self._named(common)
                 # Rows that pass a filter need not have more than a general resource in common.
-                common = (
-                    paths_in_common(self.client, some) if base.filters else self._in_common(some)
-                )
-                paths = list(common)
-                named = self._named(paths)
+                paths = [one for one in common if base.filters or one in named or _tells(one, some)]
                 paths.sort(key=lambda one: (one not in named, one.reached != self._n, -one.reached))
                 parts += [
                     (one, Patterns((one.reversed(column),))) for one in paths[:MOST_CONSTANTS]
@@ -500,7 +494,6 @@ class PatternSearch:
         if len(self.columns) > 1:
             starts = {path.start: path for path, _ in parts[:MOST_COUNTED]}
             parts += [(path, part) for path in starts.values() for part in self._from(path.start)]
-        named = self._named([path for path, _ in parts])
         sized: list[tuple[tuple[float, ...], Patterns, int]] = []
         for chosen in [*((one,) for one in parts), *combinations(parts, 2)]:
             joined = _together([base, *(part for _, part in chosen)])
@@ -511,6 +504,11 @@ class PatternSearch:
                 reach = sum(path.reached for path, _ in chosen)
                 sized.append(((missing, n != self._n, unnamed, n, -reach), joined, n))
         return min(sized, key=lambda one: one[0])[1:] if sized else best
+
+
+def _tells(path: DataPath, values: Sequence[str]) -> bool:
+    """Return whether values have a resource in common by more than accident."""
+    return len(values) >= FEW and path.reached >= FEW
 
 
 def _together(parts: Iterable[Patterns]) -> Patterns:
