@@ -46,6 +46,8 @@ HINT = """
 Write {form}."""
 PATHS = "In the data, these triple patterns lead to the right rows, and to others{graph}:"
 EXACT = "In the data, these triple patterns have exactly the right rows{graph}:"
+COUNTED = "In the data, the right number is that of different ?each in these patterns{graph}:"
+HOLDS = "In the data, these triple patterns are there, so the answer is true{graph}:"
 NO_GRAPH = " (without GRAPH)"
 _TAG = re.compile(r'"@([\w-]+)$')
 _STRING = re.compile(r'"([^"\\]+)"')
@@ -114,12 +116,11 @@ class Teacher:
         # Texts that the question quotes, and words of it that the query takes for text.
         texts = [one for one in _STRING.findall(query) if one in self.task.query]
         texts = list(dict.fromkeys([*_STRING.findall(self.task.query), *texts]))
-        exact, where = self._search(*texts)
-        head = (EXACT if exact else PATHS).format(graph=NO_GRAPH if "GRAPH" in query else "")
-        lines = [head, where] if where else []
+        head, where = self._search(*texts)
+        lines = [head.format(graph=NO_GRAPH if "GRAPH" in query else ""), where] if where else []
         is_boolean = self.judge.gold(self.task).answer.form == "boolean"
         hints = number % 2 == 1 and (bool(where) or is_boolean)
-        self.alone = hints and exact
+        self.alone = hints and bool(where) and head != PATHS
         if hints:
             columns = " ".join(f"?{name}" for name in judgement.evidence.gold.variables)
             form = "an ASK query" if is_boolean else f"a query with the columns {columns}"
@@ -127,11 +128,12 @@ class Teacher:
         said = [*feedback(judgement, query, self.explain, prefixes, rows=False), *lines]
         return AGAIN.format(query=query or "(none)", feedback="\n".join(said))
 
-    def _found(self, *texts: str) -> tuple[bool, str]:
-        """Return whether patterns have exactly the right rows, and their WHERE clause."""
+    def _found(self, *texts: str) -> tuple[str, str]:
+        """Return what is said of patterns, and their WHERE clause; empty if none are found."""
         gold = self.judge.gold(self.task)
-        if gold.answer.form != "table" or not gold.answer.variables:
-            return False, ""
+        answer, is_boolean = gold.answer, gold.answer.form == "boolean"
+        if answer.form == "graph" or not (answer.value if is_boolean else answer.variables):
+            return PATHS, ""
         columns = gold.answer.table.group_by(gold.answer.variables).aggregate([]).to_pydict()
         if gold.window.is_slice:
             # The rows that LIMIT keeps.
@@ -142,22 +144,31 @@ class Teacher:
         tags = {
             tag for values in columns.values() for one in values for tag in _TAG.findall(one or "")
         }
-        starts = [one for found in self.linker.mentions(self.task.query) for one in found.names]
-        starts += [string_literal(text, tag) for text in texts for tag in (None, *sorted(tags))]
-        own, some = self.client.config, None
+        # A text that is quoted may be a resource's name: both are one mention.
+        starts = {one.words: list(one.names) for one in self.linker.mentions(self.task.query)}
+        for text in texts:
+            known = starts.setdefault(text, [])
+            known += [string_literal(text, tag) for tag in (None, *sorted(tags))]
+        own, head, some = self.client.config, PATHS, None
         others = (SPARQLClient(one) for one in own.federated)
         for client in (self.client, *others):
-            search = PatternSearch(client, columns, starts, self.task.query, texts)
-            patterns, exact = search.found() or (None, False)
-            if patterns and client is not self.client:
-                patterns = replace(patterns, service=client.config.url)
-            some = patterns if exact else some or patterns
-            if exact:
+            search = PatternSearch(client, columns, [*starts.values()], self.task.query, texts)
+            patterns, exact = (not is_boolean and search.found()) or (None, False)
+            if is_boolean:
+                says, right = HOLDS, search.connected()
+            else:
+                says, right = (EXACT, patterns) if exact else (COUNTED, search.counted())
+            found = right or patterns
+            if found and client is not self.client:
+                found = replace(found, service=client.config.url)
+            if right:
+                head, some = says, found
                 break
+            some = some or found
         if some is None:
-            return False, ""
+            return PATHS, ""
         where = f"WHERE {{ {some.text(own.namespaces)} }}"
-        return exact, f"{where} {some.order}".rstrip()
+        return head, f"{where} {some.order}".rstrip()
 
 
 def rollout_seed(seed: int, number: int) -> int:

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from reasoningbank.errors import ReasoningBankError, RecordError, UsageError
-from reasoningbank.memory.item import Counters, ItemStatus, MemoryItem
+from reasoningbank.memory.item import DENSE_TEXT, Counters, ItemStatus, MemoryItem
 from reasoningbank.memory.snapshot import Snapshot
 from reasoningbank.memory.store import Action, Change, Store, undo
 from reasoningbank.retrieval import (
@@ -391,7 +391,7 @@ class BankIndex:
             with self._store.writing() as database:
                 database.executemany(
                     "INSERT OR REPLACE INTO embeddings SELECT id, ?, ? FROM items WHERE id = ?",
-                    [(embedder.name, v.tobytes(), one) for one, v in made.items()],
+                    [(_made_by(embedder), v.tobytes(), one) for one, v in made.items()],
                 )
         except RecordError as error:
             # A read-only bank can still be searched.
@@ -480,7 +480,12 @@ class BankIndex:
 
     def _given(self, embedder: Embedder, since: int) -> dict[str, object]:
         size = embedder.dimensions * STORED.itemsize
-        return {"name": embedder.name, "size": size, "since": since}
+        return {"name": _made_by(embedder), "size": size, "since": since}
+
+
+def _made_by(embedder: Embedder) -> str:
+    """Return the name of a model with the version of the text that it is given of an item."""
+    return f"{embedder.name} ({DENSE_TEXT})"
 
 
 def _vectors_of(since: int) -> str:

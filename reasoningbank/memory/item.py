@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, astuple, dataclass, replace
 from functools import cache, cached_property
@@ -21,6 +22,10 @@ ItemStatus = Literal["active", "superseded", "retired"]
 
 Count = Annotated[int, Field(strict=True, ge=0)]
 
+#: Version of `MemoryItem.dense_text`: stored vectors of another one are made anew.
+DENSE_TEXT = "text 2"
+_SLOT = re.compile(r"<<(\w+)>>")
+_QUOTED = re.compile(r"[\"“„«][^\"“”„«»]+[\"”»]")
 #: A tag with this prefix names a class or property that was looked up and does not exist.
 ABSENT = "absent:"
 
@@ -157,14 +162,17 @@ class MemoryItem:
 
     @property
     def dense_text(self) -> str:
-        """The text to embed: when the item applies, without what it says to do."""
-        # A description is the question with its constants abstracted.
-        return "\n".join(filter(None, (self.title, self.description or self.question)))
+        """The text to embed: when the item applies, without names and what it says to do."""
+        # A description is the question with its constants abstracted. The title comes last: the
+        # embedding model weighs the beginning most.
+        when = _SLOT.sub(lambda slot: slot[1].replace("_", " "), self.description or self.question)
+        return "\n".join(filter(None, (without_quoted(when), self.title)))
 
     @property
     def lexical_text(self) -> str:
         """The text of the full-text index."""
-        return "\n".join(filter(None, (self.dense_text, *self.tags, self.content)))
+        texts = (self.title, self.description or self.question, *self.tags, self.content)
+        return "\n".join(filter(None, texts))
 
     def to_json(self) -> dict[str, Any]:
         """Return the item as JSON-able data, including its id."""
@@ -207,6 +215,11 @@ class MemoryItem:
         seen = list(dict.fromkeys((*self.origins, *other.origins)))
         seen.remove(self.provenance)
         return replace(self, evidence=tuple(seen), counters=self.counters + other.counters)
+
+
+def without_quoted(text: str) -> str:
+    """Return a text without what it quotes: names, which draw a search to what has the same."""
+    return " ".join(_QUOTED.sub(" ", text).split()) or text
 
 
 def encodable(text: str) -> str:

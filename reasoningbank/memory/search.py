@@ -15,7 +15,7 @@ from reasoningbank.errors import QueryError, UsageError
 from reasoningbank.findings import Finding
 from reasoningbank.lm.tokens import count_tokens
 from reasoningbank.memory.bank import MemoryBank
-from reasoningbank.memory.item import ItemSource, MemoryItem, Scope
+from reasoningbank.memory.item import ItemSource, MemoryItem, Scope, without_quoted
 from reasoningbank.memory.leakage import LeakageFilter
 from reasoningbank.sparql import EntityLinker
 from reasoningbank.sparql.endpoint import same_address
@@ -65,8 +65,8 @@ class Ranking:
     #: Subtracted if its query has another form than the question asks for: beside a CONSTRUCT a
     #: small model writes CONSTRUCT, whatever it is asked
     form: float = 0.2
-    #: Times the overlap of the classes of the entities that both questions name. A small model has
-    #: to see how a name enters a query.
+    #: Times the overlap of the classes of the entities that both questions name without quotation
+    #: marks, 0.5 if one names none. A small model has to see how a name enters a query.
     entities: float = 0.2
 
 
@@ -185,10 +185,11 @@ def retrieve(
         examples: Whether items with a question and a query are shown as few-shot examples.
         linker: Finds the entities that a question names. Items are then searched for by the
             question with the classes of its entities in place of their names, ranked by these
-            classes, and shown as few-shot examples with their entities linked.
+            classes too, and shown as few-shot examples with their entities linked.
         own: Chooses, instead, from the question and all items that may be shown, the best first.
     """
-    text = without_identifiers(question if linker is None else linker.generalized(question))
+    text = question if linker is None else linker.generalized(question)
+    text = without_identifiers(without_quoted(text))
     form: Form = next((f for f, sign in _ASKS_FOR.items() if sign.search(question)), "SELECT")
     allowed: list[tuple[MemoryItem, float]] = []
     filtered_out: list[tuple[str, Finding]] = []
@@ -198,9 +199,9 @@ def retrieve(
         allowed += matches
         filtered_out += findings
     if linker is not None:
-        wanted = linker.kinds(question)
+        wanted = linker.kinds(without_quoted(question))
         allowed = [
-            (item, score + ranking.entities * _overlap(wanted, linker.kinds(item.question)))
+            (item, score + ranking.entities * _likeness(wanted, linker, item))
             for item, score in allowed
         ]
     ranked = _ranked(allowed, form, scope, ranking)
@@ -342,6 +343,11 @@ def _fit(of: Scope, wanted: Scope) -> float:
     if of.endpoint and wanted.endpoint:
         fits.append(same_address(of.endpoint, wanted.endpoint))
     return 0.0 if not fits else 1.0 if all(fits) else -1.0
+
+
+def _likeness(wanted: frozenset[str], linker: EntityLinker, item: MemoryItem) -> float:
+    kinds = linker.kinds(without_quoted(item.question))
+    return _overlap(wanted, kinds) if wanted and kinds else 0.5
 
 
 def _overlap(one: frozenset[str], other: frozenset[str]) -> float:

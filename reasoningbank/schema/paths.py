@@ -31,6 +31,8 @@ MOST_CONSTANTS = 12
 MOST_HOPS = 4
 #: What fewer rows have in common they may have by accident.
 FEW = 3
+#: Nodes that are looked at to see of what classes they are.
+SAMPLE = 200
 #: Seconds for one query of the search.
 TIMEOUT_S = 5.0
 #: Directions of paths to values from what they have in common: at most three steps from a value,
@@ -46,6 +48,7 @@ _FILTERS: Mapping[str, Callable[[str, str], bool]] = {
 }
 _STRING = re.compile(r'"(.*)"(?:@[\w-]+)?', re.DOTALL)
 _LAST_PART = re.compile(r"[:/#]")
+_WORD = re.compile(r"[A-Z]?[a-z]{3,}")
 _NUMBER = re.compile(r"[+-]?\d+(?:\.\d+)?")
 _NUMERIC = re.compile(r'"?([+-]?[\d.]+(?:[eE][+-]?\d+)?)(?:"\^\^\S*)?')
 
@@ -70,7 +73,7 @@ class DataPath:
     start: str  #: The term as a query writes it
     hops: Hops
     reached: int  #: Distinct values at its end
-    #: After how many hops all nodes have this class, if that leaves fewer values
+    #: After how many hops all nodes have this class, if that tells the values from others
     of: tuple[int, str] | None = None
 
     def pattern(self, variable: str, prefixes: Mapping[str, str]) -> str:
@@ -113,6 +116,8 @@ class Tree:
         nodes = inner | {(hops, "" if hops in variables else end) for hops, end in self.ends}
         branches = Counter(hops[:-1] for hops, _ in nodes)
         named: dict[tuple[Hops, str], str] = {}
+        if () in classes:
+            yield f"{self.start} a {written(NamedNode(classes[()]), prefixes)}"
         for hops, end in self.ends:
             done, here = 0, self.start
             for n, (_, ahead) in enumerate(hops, 1):
@@ -173,7 +178,12 @@ class Patterns:
 
 
 def paths_to(
-    client: SPARQLClient, start: str, values: Sequence[str], *, most_hops: int = MOST_HOPS
+    client: SPARQLClient,
+    start: str,
+    values: Sequence[str],
+    *,
+    most_hops: int = MOST_HOPS,
+    question: str = "",
 ) -> tuple[DataPath, ...]:
     """Return the shortest paths that lead from a term to all of some values, at most two.
 
@@ -183,33 +193,43 @@ def paths_to(
         start: The term as a query writes it, with the endpoint's prefixes.
         values: The values as a query writes them. The first five must be reached.
         most_hops: Longest path searched for.
+        question: Of equal paths those are preferred whose properties and classes it names.
 
     Returns:
-        The paths at whose ends the number of values is nearest to that of the given ones. No path
-        leads through a literal, or back by the property that it came by.
+        The paths at whose ends the number of values is nearest to that of the given ones; of two
+        lengths if the shortest lead to others too. No path leads through a literal, or back by the
+        property that it came by.
     """
     wanted = tuple(dict.fromkeys(values))
-    some = wanted[:MOST_VALUES]
+    some, found = wanted[:MOST_VALUES], list[DataPath]()
 
-    def beside(path: DataPath) -> int:
-        return abs(path.reached - len(wanted))
+    def fit(path: DataPath) -> tuple[int, int]:
+        return abs(path.reached - len(wanted)), -_said(path, question)
 
     for length in range(1, most_hops + 1) if wanted else ():
-        found = [
+        more = [
             replace(path, reached=_reached(client, path))
             for way in product((True, False), repeat=length)
             for path in _leading(client, start, some, way)
         ]
-        if found:
-            best = sorted(found, key=beside)[:MOST_PATHS]
-            if best[0].reached > len(wanted):
-                best = [_typed(client, path, some, len(wanted)) for path in best]
-            return tuple(sorted(best, key=beside))
-    return ()
+        is_last = bool(found) or any(path.reached == len(wanted) for path in more)
+        found += more
+        if is_last:
+            break
+    best = sorted(found, key=fit)[:MOST_PATHS]
+    best = [_typed(client, path, some, len(wanted), question) for path in best]
+    return tuple(sorted(best, key=fit))
 
 
-def paths_in_common(client: SPARQLClient, values: Sequence[str]) -> tuple[DataPath, ...]:
-    """Return a path to all of some values from each resource that they have in common.
+def paths_in_common(
+    client: SPARQLClient, values: Sequence[str], question: str = ""
+) -> tuple[DataPath, ...]:
+    """Return a path to all of some values from what they have in common: resources.
+
+    Args:
+        client: Sends a query for each shape of path, and one for each path.
+        values: The values as a query writes them.
+        question: Texts that are in it count as well.
 
     Returns:
         The shortest paths from each resource, at most three. Only five values are looked at.
@@ -217,17 +237,45 @@ def paths_in_common(client: SPARQLClient, values: Sequence[str]) -> tuple[DataPa
     wanted = tuple(dict.fromkeys(values))
     found: dict[str, list[DataPath]] = {}
     for way in _IN_COMMON if wanted else ():
-        for path in _leading(client, "?start", wanted[:MOST_VALUES], way):
+        for path in _leading(client, "?start", wanted[:MOST_VALUES], way, question):
             known = found.setdefault(path.start, [])
             if len(known) <= MOST_PATHS:
                 known.append(replace(path, reached=_reached(client, path)))
     return tuple(itertools.chain(*found.values()))
 
 
+def paths_that_count(
+    client: SPARQLClient, start: str, number: int, question: str
+) -> tuple[DataPath, ...]:
+    """Return a path from a term to as many values as a number says, if a question names these.
+
+    Returns:
+        The shortest path whose last property, or class of the values, the question names; none if
+        there is no such path of at most three hops.
+    """
+    for length in range(1, MOST_HOPS):
+        found: list[tuple[int, DataPath]] = []
+        for way, typed in product(product((True, False), repeat=length), (True, False)):
+            hops = [(f"?p{n}", ahead) for n, ahead in enumerate(way)]
+            names = " ".join([name for name, _ in hops] + ["?class"] * typed)
+            body = f"{_chain(start, hops)} FILTER(?p{length - 1} != <{RDF_TYPE}>)"
+            body += " ?v a ?class" * typed
+            query = f"SELECT {names} WHERE {{ {body} }} GROUP BY {names}"
+            for row in _rows(client, f"{query} HAVING (COUNT(DISTINCT ?v) = {number})"):
+                taken = [one.value for one in row if isinstance(one, NamedNode)]
+                if said := _words(taken[-1], question):
+                    of = (length, taken[-1]) if typed else None
+                    path = DataPath(start, tuple(zip(taken[:length], way, strict=True)), number, of)
+                    found.append((said, path))
+        if found:
+            return (max(found, key=lambda one: one[0])[1],)
+    return ()
+
+
 def _leading(
-    client: SPARQLClient, start: str, values: Sequence[str], way: Sequence[bool]
+    client: SPARQLClient, start: str, values: Sequence[str], way: Sequence[bool], question: str = ""
 ) -> Iterator[DataPath]:
-    """Yield paths of one shape; from each resource if the start is a variable."""
+    """Yield paths of one shape; if the start is a variable, from each resource or named text."""
     hops = [(f"?p{n}", ahead) for n, ahead in enumerate(way)]
     tests = [f"?p{n} != <{RDF_TYPE}>" for n in range(len(way))]
     tests += [f"!isLiteral(?x{n})" for n in range(1, len(way))]
@@ -235,30 +283,66 @@ def _leading(
     names, most, is_open = " ".join(name for name, _ in hops), MOST_COUNTED, start.startswith("?")
     if is_open:
         names, most = f"{names} {start}", 10 * MOST_COUNTED
-        tests.append(f"isIRI({start})")
+        named = f"CONTAINS({string_literal(question.lower())}, LCASE(STR({start})))"
+        tests.append(f"(isIRI({start}) || (STRLEN(STR({start})) > 2 && {named}))")
     body = f"{_chain(start, hops)} FILTER({' && '.join(tests)})"
     for row in _reaching(client, names, values, body, most):
-        taken = [one.value for one in row if isinstance(one, NamedNode)]
-        begin = written(NamedNode(taken.pop()), client.config.namespaces) if is_open else start
-        yield DataPath(begin, tuple(zip(taken, way, strict=True)), 0)
+        taken = [one.value for one in row[: len(way)] if isinstance(one, NamedNode)]
+        begin = row[-1] if is_open else None
+        known = written(begin, client.config.namespaces) if begin is not None else start
+        yield DataPath(known, tuple(zip(taken, way, strict=True)), 0)
 
 
-def _typed(client: SPARQLClient, path: DataPath, values: Sequence[str], least: int) -> DataPath:
-    """Return a path with the class of one of its nodes that leaves at most half of its values."""
+def _typed(
+    client: SPARQLClient, path: DataPath, values: Sequence[str], least: int, question: str
+) -> DataPath:
+    """Return a path with a class of a node that leaves at most half of the values.
+
+    Or with a class of the values that the question names, if their property leads to others too:
+    that there are no other values may be an accident.
+    """
     best = path
-    for at in range(1, len(path.hops)):
-        node = f"{_chain(path.start, path.hops)} ?x{at} a ?class"
+    for at in range(1, len(path.hops) + 1):
+        node = f"{_chain(path.start, path.hops)} {_node(path, at)} a ?class"
         for (of,) in _reaching(client, "?class", values, node):
-            if isinstance(of, NamedNode):
-                one = replace(path, of=(at, of.value))
-                if least <= (n := _reached(client, one)) < best.reached and 2 * n <= path.reached:
-                    best = replace(one, reached=n)
+            if not isinstance(of, NamedNode):
+                continue
+            one = replace(path, of=(at, of.value))
+            n, is_end = _reached(client, one), at == len(path.hops)
+            tells = n < best.reached and 2 * n <= path.reached
+            if n == path.reached and best is path and is_end and _words(of.value, question):
+                tells = _is_choice(client, path.hops[-1], of.value)
+            if least <= n and tells:
+                best = replace(one, reached=n)
     return best
 
 
+def _is_choice(client: SPARQLClient, hop: tuple[str, bool], of: str) -> bool:
+    """Return whether less than nine tenths of what a property leads to is of a class."""
+    some = f"SELECT DISTINCT ?v WHERE {{ {_chain('?s', (hop,))} }} LIMIT {SAMPLE}"
+    own = _count(client, "?v", f"{{ {some} }} ?v a <{of}>")
+    return 10 * own < 9 * _count(client, "?v", f"{{ {some} }}")
+
+
 def _reached(client: SPARQLClient, path: DataPath) -> int:
-    typed = f" ?x{path.of[0]} a <{path.of[1]}>" if path.of else ""
+    typed = f" {_node(path, path.of[0])} a <{path.of[1]}>" if path.of else ""
     return _count(client, "?v", _chain(path.start, path.hops) + typed)
+
+
+def _node(path: DataPath, at: int) -> str:
+    return f"?x{at}" if at < len(path.hops) else "?v"
+
+
+def _said(path: DataPath, question: str) -> int:
+    """Return how many of a path's names the question has."""
+    names = [name for name, _ in path.hops] + ([path.of[1]] if path.of else [])
+    return sum(_words(name, question) for name in names)
+
+
+def _words(name: str, question: str) -> int:
+    """Return how many words of a name a question has; a plural has them too."""
+    words = _WORD.findall(_LAST_PART.split(name)[-1])
+    return sum(word.lower() in question.lower() for word in words)
 
 
 def _chain(start: str, hops: Sequence[tuple[str, bool]]) -> str:
@@ -316,7 +400,7 @@ class PatternSearch:
     Attributes:
         client: Sends some hundred small queries, each with a limit of five seconds.
         columns: The distinct rows of the answer, by column, as a query writes their terms.
-        starts: What the question names, as a query writes it.
+        starts: What the question names, as a query writes it: for each mention what it may mean.
         question: The question: numbers in it may be bounds, and a resource whose name is in it is
             preferred.
         texts: Texts in the question by which values may be filtered.
@@ -324,13 +408,14 @@ class PatternSearch:
 
     client: SPARQLClient
     columns: Mapping[str, Sequence[str | None]]
-    starts: Sequence[str]
+    starts: Sequence[Sequence[str]]
     question: str = ""
     texts: Sequence[str] = ()
 
     def found(self) -> tuple[Patterns, bool] | None:
         """Return the patterns, and whether they have exactly the rows; None if there are none."""
-        best, size = self._joined((Patterns(), None), map(self._from, self.starts))
+        named = ([part for one in mention for part in self._from(one)] for mention in self.starts)
+        best, size = self._joined((Patterns(), None), named, keep=True)
         if best.trees:
             best, size = self._joined((best, size), ([one] for one in self._filters))
             best, size = self._ordered((best, size))
@@ -339,6 +424,25 @@ class PatternSearch:
             best, size = self._with_common((best, size))
             best, size = self._without((best, size), self._in_common)
         return (best, size == self._n) if best.trees else None
+
+    def counted(self) -> Patterns | None:
+        """Return patterns with as many ``?each`` as the answer, a number, says."""
+        numbers = [
+            int(value) for some in self._whole.values() for value in map(_number, some) if value
+        ]
+        starts = (one for mention in self.starts for one in mention)
+        for start in starts if len(numbers) == self._n == 1 else ():
+            for path in paths_that_count(self.client, start, numbers[0], self.question):
+                return Patterns((path.tree("each"),))
+        return None
+
+    def connected(self) -> Patterns | None:
+        """Return patterns that connect two things that the question names."""
+        for one, other in combinations(self.starts, 2):
+            for start, end in product(one, other):
+                if paths := paths_to(self.client, start, [end], question=self.question):
+                    return Patterns((Tree(start, ((paths[0].hops, end),)),))
+        return None
 
     @functools.cached_property
     def _whole(self) -> dict[str, list[str]]:
@@ -353,7 +457,7 @@ class PatternSearch:
         # A text is one step away from what it names.
         hops = MOST_HOPS + start.startswith('"')
         ways = {
-            name: paths_to(self.client, start, some, most_hops=hops)
+            name: paths_to(self.client, start, some, most_hops=hops, question=self.question)
             for name, some in self._whole.items()
         }
         ways = {name: paths for name, paths in ways.items() if paths}
@@ -397,13 +501,20 @@ class PatternSearch:
         inside = f"VALUES ({variables}) {{ {given} }} {body}"
         if not names or _count(self.client, variables, inside) < len(some):
             return None
+        n = _count(self.client, variables, body)
         # Patterns for some of the columns are never right.
-        return _count(self.client, variables, body) + (len(names) < len(self.columns))
+        missing = len(names) < len(self.columns)
+        return n + missing if missing or n >= self._n else None
 
-    def _joined(self, best: _Sized, parts: Iterable[Sequence[Patterns]]) -> _Sized:
-        """Add what leaves the fewest rows, of each choice one at most, while it leaves fewer."""
+    def _joined(
+        self, best: _Sized, parts: Iterable[Sequence[Patterns]], *, keep: bool = False
+    ) -> _Sized:
+        """Add what leaves the fewest rows, of each choice one at most, while it leaves fewer.
+
+        What all right rows have may be kept too: the rows of another question may not have it.
+        """
         (patterns, size), left = best, list(parts)
-        while size != self._n:
+        while left and (keep or size != self._n):
             sized = [
                 (n, one, choice)
                 for choice in left
@@ -412,9 +523,10 @@ class PatternSearch:
             ]
             wider = [one for one in sized if len(one[1].columns) > len(patterns.columns)]
             fewer = [one for one in sized if size is None or one[0] < size]
-            if not (wider or fewer):
+            same = [one for one in sized if one[0] == size == self._n and keep]
+            if not (wider or fewer or same):
                 break
-            size, patterns, choice = min(wider or fewer, key=lambda one: one[0])
+            size, patterns, choice = min(wider or fewer or same, key=lambda one: one[0])
             left.remove(choice)
         return patterns, size
 
@@ -450,23 +562,30 @@ class PatternSearch:
     def _from_others(self, best: Patterns) -> Callable[[Sequence[str]], Iterator[DataPath]]:
         """Return what leads to values from the starts that some patterns do not use."""
         text = best.text(self.client.config.namespaces)
-        starts = [start for start in self.starts if start not in text]
+        starts = [
+            one for some in self.starts if not any(one in text for one in some) for one in some
+        ]
         return lambda some: (path for one in starts for path in paths_to(self.client, one, some))
 
     def _in_common(self, values: Sequence[str]) -> Iterator[DataPath]:
         """Yield paths from what values have in common by more than accident."""
-        paths = paths_in_common(self.client, values)
+        paths = paths_in_common(self.client, values, self.question)
         named = self._named(paths)
         return (one for one in paths if one in named or _tells(one, values))
 
     def _named(self, paths: Sequence[DataPath]) -> set[DataPath]:
-        """Return the paths from resources whose name or label is in the question."""
+        """Return the paths from texts of the question, and resources whose name or label it has."""
         question, config = self.question.lower(), self.client.config
         starts = " ".join(dict.fromkeys(path.start for path in paths))
         labels = "|".join(f"<{name}>" for name in config.label_properties)
         query = f"SELECT ?r ?l WHERE {{ VALUES ?r {{ {starts} }} ?r {labels} ?l }}"
         names = {one.start: _LAST_PART.split(one.start.strip("<>"))[-1] for one in paths}
-        known = {start for start, name in names.items() if name.lower() in question}
+        known = {
+            start
+            for start, name in names.items()
+            if name.lower() in question or _words(name, question)
+        }
+        known |= {start for start in names if start.startswith('"')}
         for one, label in _rows(self.client, query) if starts else ():
             if (
                 isinstance(one, NamedNode)
@@ -481,20 +600,23 @@ class PatternSearch:
         patterns, size = best
         base = _together([patterns, *(() if patterns.trees else self._filters)])
         parts, named = list[tuple[DataPath, Patterns]](), set[DataPath]()
+        sized: list[tuple[tuple[float, ...], Patterns, int]] = []
         for column, some in self._whole.items():
             if None in map(_number, some):
-                common = paths_in_common(self.client, some)
+                common = paths_in_common(self.client, some, self.question)
                 named |= self._named(common)
                 # Rows that pass a filter need not have more than a general resource in common.
                 paths = [one for one in common if base.filters or one in named or _tells(one, some)]
                 paths.sort(key=lambda one: (one not in named, one.reached != self._n, -one.reached))
-                parts += [
-                    (one, Patterns((one.reversed(column),))) for one in paths[:MOST_CONSTANTS]
-                ]
+                some_parts = [(one, Patterns((one.reversed(column),))) for one in paths]
+                if size is not None:
+                    # What all rows so far have tells none from others.
+                    sizes = ((one, self._size(base + one[1])) for one in some_parts)
+                    some_parts = [one for one, n in sizes if n is not None and n < size]
+                parts += some_parts[:MOST_CONSTANTS]
         if len(self.columns) > 1:
             starts = {path.start: path for path, _ in parts[:MOST_COUNTED]}
             parts += [(path, part) for path in starts.values() for part in self._from(path.start)]
-        sized: list[tuple[tuple[float, ...], Patterns, int]] = []
         for chosen in [*((one,) for one in parts), *combinations(parts, 2)]:
             joined = _together([base, *(part for _, part in chosen)])
             n = self._size(joined)
@@ -502,7 +624,8 @@ class PatternSearch:
                 missing = len(self.columns) - len(joined.columns)
                 unnamed = len(chosen) - len({path.start for path, _ in chosen if path in named})
                 reach = sum(path.reached for path, _ in chosen)
-                sized.append(((missing, n != self._n, unnamed, n, -reach), joined, n))
+                rank = missing, n != self._n, unnamed, len(chosen), n, -reach
+                sized.append((rank, joined, n))
         return min(sized, key=lambda one: one[0])[1:] if sized else best
 
 

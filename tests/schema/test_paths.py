@@ -68,7 +68,7 @@ def searched(
         name: [None if row[at] is None else str(row[at]) for row in rows]
         for at, name in enumerate(result.variables)
     }
-    found = PatternSearch(client, columns, starts, question, texts).found()
+    found = PatternSearch(client, columns, [[one] for one in starts], question, texts).found()
     assert found is not None
     patterns, exact = found
     return patterns.text(client.config.namespaces), patterns.order, exact
