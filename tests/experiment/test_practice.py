@@ -9,7 +9,7 @@ import pytest
 from pyoxigraph import Literal
 
 from reasoningbank.corpus import Task, load_pack, open_endpoint
-from reasoningbank.experiment.sampling import EXACT, NO_GRAPH, PATHS, Teacher
+from reasoningbank.experiment.sampling import COUNTED, EXACT, HOLDS, NO_GRAPH, PATHS, Teacher
 from reasoningbank.judge import ExecutionJudge, GoldStore
 from reasoningbank.schema import Schema, explainer
 from reasoningbank.sparql import SPARQLClient, TableResult
@@ -100,3 +100,27 @@ def test_rows_of_another_endpoint_are_found_there(tmp_path: Path) -> None:
         where = note.splitlines()[-1]
         assert where.startswith(f"WHERE {{ SERVICE <{other.url}>")
         assert teacher.right(f"SELECT ?definition {where}")
+
+
+@pytest.mark.parametrize(
+    ("question", "gold", "head"),
+    [
+        (
+            "How many natural variants of Q9BYF1 are known?",
+            "SELECT (COUNT(?v) AS ?n) WHERE { uniprotkb:Q9BYF1 up:annotation ?v . "
+            "?v a up:Natural_Variant_Annotation }",
+            COUNTED,
+        ),
+        ("Is P05067 from Homo sapiens?", "ASK { uniprotkb:P05067 up:organism taxon:9606 }", HOLDS),
+    ],
+)
+def test_a_number_and_a_yes_have_patterns_too(
+    teacher_of: Callable[[Task], Teacher], question: str, gold: str, head: str
+) -> None:
+    teacher = teacher_of(Task("one", question, gold, TASK.endpoint))
+    note = teacher.note(1, "SELECT ?x WHERE { ?x up:nothing ?y }")
+    assert head.format(graph="") in note
+    assert teacher.alone
+    where = note.splitlines()[-1]
+    query = f"ASK {where}" if head == HOLDS else f"SELECT (COUNT(DISTINCT ?each) AS ?n) {where}"
+    assert teacher.right(query)

@@ -131,3 +131,72 @@ def test_a_text_of_the_question_filters(client: SPARQLClient) -> None:
     text, _, exact = searched(client, gold, ["taxon:10116"], texts=("A",))
     assert exact
     assert 'FILTER(STRSTARTS(?name, "A"))' in text
+
+
+def test_all_that_the_question_names_is_kept(client: SPARQLClient) -> None:
+    # All proteins of this organism have the keyword.
+    inside = "?protein up:organism taxon:6573 . ?protein up:classifiedWith keywords:844"
+    gold = f"SELECT ?protein WHERE {{ {inside} }}"
+    assert searched(client, gold, ["taxon:6573"])[0] == "?protein up:organism taxon:6573"
+    text, _, exact = searched(client, gold, ["taxon:6573", "keywords:844"])
+    assert (text, exact) == (inside, True)
+
+
+def test_of_a_mention_with_several_meanings_one_is_used(client: SPARQLClient) -> None:
+    gold = "SELECT ?protein WHERE { ?protein up:classifiedWith keywords:27 }"
+    result = client.query(gold)
+    assert isinstance(result, TableResult)
+    columns = {"protein": [str(row[0]) for row in result.rows()]}
+    meant = [["keywords:27", '"Amidation"']]
+    patterns, exact = PatternSearch(client, columns, meant).found() or (None, False)
+    assert exact
+    assert patterns is not None
+    assert patterns.text(client.config.namespaces) == "?protein up:classifiedWith keywords:27"
+
+
+def test_a_longer_path_is_tried_if_the_shortest_has_more(client: SPARQLClient) -> None:
+    way = "up:annotation/up:locatedIn/up:cellularComponent"
+    gold = f"SELECT ?protein WHERE {{ ?protein {way} location:496 }}"
+    text, _, exact = searched(client, gold, ["location:496"])
+    assert (text, exact) == (f"?protein {way} location:496", True)
+
+
+def test_the_class_of_the_question_is_kept(client: SPARQLClient) -> None:
+    # The only annotation of this protein is a variant.
+    gold = "SELECT ?variant WHERE { uniprotkb:Q9HBY8 up:annotation ?variant }"
+    text, _, exact = searched(client, gold, ["uniprotkb:Q9HBY8"], "Which natural variants?")
+    assert exact
+    assert "?variant a up:Natural_Variant_Annotation" in text
+    assert "a up:" not in searched(client, gold, ["uniprotkb:Q9HBY8"])[0]
+
+
+def test_a_text_of_the_question_may_be_what_rows_have_in_common(client: SPARQLClient) -> None:
+    gold = (
+        "SELECT ?title WHERE { uniprotkb:P78314 up:citation ?paper . "
+        '?paper up:title ?title ; up:name "Blood" }'
+    )
+    text, _, exact = searched(client, gold, ["uniprotkb:P78314"], "Which papers are in Blood?")
+    assert exact
+    assert 'up:name "Blood"' in text
+
+
+def test_a_number_is_found_as_a_count_of_what_the_question_names(client: SPARQLClient) -> None:
+    inside = "uniprotkb:Q9BYF1 up:annotation ?each . ?each a up:Natural_Variant_Annotation"
+    (number,) = column(client, f"{{ SELECT (COUNT(?each) AS ?v) WHERE {{ {inside} }} }}")
+
+    def counted(question: str) -> str | None:
+        search = PatternSearch(client, {"n": [number]}, [["uniprotkb:Q9BYF1"]], question)
+        found = search.counted()
+        return found and found.text(client.config.namespaces)
+
+    assert counted("How many natural variants are there?") == inside
+    assert counted("How many things are there?") is None
+
+
+def test_two_things_are_connected(client: SPARQLClient) -> None:
+    def connected(*starts: str) -> str | None:
+        found = PatternSearch(client, {}, [[one] for one in starts]).connected()
+        return found and found.text(client.config.namespaces)
+
+    assert connected("uniprotkb:P05067", "taxon:9606") == "uniprotkb:P05067 up:organism taxon:9606"
+    assert connected("uniprotkb:P05067") is None
