@@ -34,8 +34,8 @@ def script() -> Any:
     [
         ("liita", "26", ["--beside", "experiments/liita_memory.toml"]),
         ("uniprot", "24", []),
-        ("uniprot-instances", "17", ["--beside", "experiments/uniprot_levels.toml"]),
-        ("liita-instances", "10", ["--beside", "experiments/liita_levels.toml"]),
+        ("uniprot-instances", "17", ["--beside", "experiments/uniprot_learning.toml"]),
+        ("liita-instances", "10", ["--beside", "experiments/liita_learning.toml"]),
     ],
 )
 def test_a_bank_is_made_again(

@@ -38,12 +38,14 @@ def test_every_run_is_on_the_page() -> None:
 
 
 def test_a_new_run_is_shown_by_level(page, tmp_path: Path) -> None:
-    copied("uniprot_demo", tmp_path / "uniprot_levels", name="uniprot_levels", level="iid")
+    copied("uniprot_demo", tmp_path / "uniprot_learning", name="uniprot_learning", level="iid")
     text = page.measured_results(tmp_path)
     assert "1 pre-registered pair: 1 resolved" in text
-    assert "| [uniprot_levels](#uniprot_levels) | iid | `learned` against `none` | +0.83 |" in text
+    assert (
+        "| [uniprot_learning](#uniprot_learning) | iid | `learned` against `none` | +0.83 |" in text
+    )
     assert "5 of 6 (0.44 to 0.97)" in text
-    assert "What memory transfers at each level of generalization." in text
+    assert "What memory transfers at each level of generalization, and what of it matters." in text
     # The level of the claim has the verdict, the others stand beside it.
     (line,) = [one for one in text.splitlines() if one.startswith("- `learned`")]
     assert "iid, on 6 tasks" in line

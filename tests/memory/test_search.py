@@ -243,6 +243,26 @@ def test_items_whose_question_names_the_same_kinds_come_first(bank: MemoryBank) 
     assert after["How old?"] == before["How old?"]
 
 
+def test_quoted_names_do_not_draw_the_search(bank: MemoryBank) -> None:
+    same = item("A", description='Which part of speech is "mountain ash"?')
+    like = item("B", description='Which height has "<<tree>>"?')
+    bank.add([same, like])
+    assert like.dense_text == "Which height has ?\nB"
+    assert titles(bank, 'What is the height of "mountain ash"?') == ["B", "A"]
+
+
+def test_a_question_without_kinds_is_neither_like_nor_unlike(bank: MemoryBank) -> None:
+    bank.add([item("Item", question='How tall is "ash"?', query="ASK {}")])
+    linker = FixedLinker({QUESTION: EntityMention("", "", ("Tree",))})
+
+    def score(**rest: Any) -> float:
+        found = retrieve(bank, QUESTION, leakage=LeakageFilter(), linker=linker, **rest)
+        return found.found[0].score
+
+    half = Ranking().entities / 2
+    assert score() == pytest.approx(score(ranking=Ranking(entities=0.0)) + half)
+
+
 def test_names_of_entities_do_not_draw_the_search(bank: MemoryBank) -> None:
     by_name = item("A", description="Is the Mountain Ash a tall story of the region?")
     by_kind = item("B", description="Which height has the tree?")
