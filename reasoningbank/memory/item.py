@@ -162,11 +162,13 @@ class MemoryItem:
 
     @property
     def dense_text(self) -> str:
-        """The text to embed: when the item applies, without names and what it says to do."""
-        # A description is the question with its constants abstracted. The title comes last: the
-        # embedding model weighs the beginning most.
+        """The text to embed: when the item applies, without what it says to do."""
+        if not self.question:
+            return "\n".join(filter(None, (self.title, self.description)))
+        # A description is the question with its constants abstracted. It comes first, because the
+        # embedding model weighs the beginning most, and the title only lists properties.
         when = _SLOT.sub(lambda slot: slot[1].replace("_", " "), self.description or self.question)
-        return "\n".join(filter(None, (without_quoted(when), self.title)))
+        return f"{without_quoted(when)}\n{self.title}"
 
     @property
     def lexical_text(self) -> str:

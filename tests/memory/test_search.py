@@ -244,8 +244,8 @@ def test_items_whose_question_names_the_same_kinds_come_first(bank: MemoryBank) 
 
 
 def test_quoted_names_do_not_draw_the_search(bank: MemoryBank) -> None:
-    same = item("A", description='Which part of speech is "mountain ash"?')
-    like = item("B", description='Which height has "<<tree>>"?')
+    same = item("A", question="?", description='Which part of speech is "mountain ash"?')
+    like = item("B", question="?", description='Which height has "<<tree>>"?')
     bank.add([same, like])
     assert like.dense_text == "Which height has ?\nB"
     assert titles(bank, 'What is the height of "mountain ash"?') == ["B", "A"]
