@@ -188,9 +188,9 @@ def serve_web(
     # The server and the agents are slow to load, and no other command needs all of them.
     from reasoningbank.agents.registry import check_blind
     from reasoningbank.experiment.memory_sources import existing
+    from reasoningbank.sparql import is_loopback
     from reasoningbank.web import PageSettings, serve_page
     from reasoningbank.web.answers import Asked
-    from reasoningbank.web.guard import is_loopback
 
     load_pack(pack)
     check_model(lm)

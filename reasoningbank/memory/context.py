@@ -6,10 +6,9 @@ the question. L2: what earlier tasks taught.
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import KW_ONLY, asdict, dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from os.path import commonprefix
 
 from pyoxigraph import NamedNode
@@ -18,7 +17,7 @@ from reasoningbank.corpus import Pack
 from reasoningbank.corpus.registry import read_registry
 from reasoningbank.errors import UsageError
 from reasoningbank.lm.tokens import count_tokens
-from reasoningbank.memory.layer import Entry, Layer, Line, about, guide, hints_files, pack_lines
+from reasoningbank.memory.layer import Entry, Layer, Line, about, guide, pack_lines
 from reasoningbank.memory.schema_card import SchemaCard
 from reasoningbank.memory.search import Retrieval, over_budget
 from reasoningbank.retrieval import Embedder
@@ -127,23 +126,6 @@ class ContextBuilder:
         text = _joined([layers[name].text for name in self.layers])
         by_layer = {name: layers[name].tokens for name in sorted(self.layers)}
         return Context(text, self.static, count_tokens(text), by_layer, shown)
-
-    def fingerprint(self) -> dict[str, str]:
-        """Return hashes of what determines the contexts, 16 hexadecimal digits each.
-
-        ``L0`` and ``L3`` are of the text that is shown, ``L1`` of the schema and its ranking,
-        ``guide`` and ``anti_patterns`` of the pack's files, ``budgets`` of the budgets.
-        """
-        parts = {name: layer.text for name, layer in self._static.items()}
-        for name, file in hints_files(self.pack).items():
-            parts[name] = file.read_text(encoding="utf-8")
-        parts["budgets"] = str(sorted(asdict(self.budgets).items()))
-        hashes = {
-            name: hashlib.sha256(text.encode()).hexdigest()[:16] for name, text in parts.items()
-        }
-        if "L1" in self.layers and self.schema_card is not None:
-            hashes["L1"] = self.schema_card.fingerprint()
-        return dict(sorted(hashes.items()))
 
 
 def procedures(retrieval: Retrieval | None, budget: int = 600) -> tuple[Layer, Retrieval | None]:

@@ -6,7 +6,6 @@ first, and a class brings the steps that lead to it, so everything on the card i
 
 from __future__ import annotations
 
-import hashlib
 import heapq
 import itertools
 import math
@@ -95,11 +94,6 @@ class SchemaCard:
         links = SchemaMap.of(schema, others, observed)
         index = SchemaIndex(links, [schema, *others.values()], embedder)
         return cls(endpoint, links, index, notes)
-
-    def fingerprint(self) -> str:
-        """Return a hash of the schema and its ranking, 16 hexadecimal digits."""
-        decides = repr((self.schema.links, WEIGHTS, TITLE, NOTE_RANK))
-        return hashlib.sha256(decides.encode()).hexdigest()[:16]
 
     def about(self, question: str, budget: int = 400) -> Layer:
         """Return the card for a question."""

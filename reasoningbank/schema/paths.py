@@ -64,9 +64,10 @@ class DataPath:
     Examples:
         >>> hops = (("http://e/in", False), ("http://e/sequence", True), ("http://e/mass", True))
         >>> path = DataPath("taxon:9606", hops, 20)
-        >>> path.pattern("mass", {"": "http://e/"})
+        >>> Patterns((path.tree("mass"),)).text({"": "http://e/"})
         '?x1 :in taxon:9606 . ?x1 :sequence/:mass ?mass'
-        >>> replace(path, of=(2, "http://e/Sequence")).pattern("mass", {"": "http://e/"})
+        >>> typed = replace(path, of=(2, "http://e/Sequence"))
+        >>> Patterns((typed.tree("mass"),)).text({"": "http://e/"})
         '?x1 :in taxon:9606 . ?x1 :sequence ?x2 . ?x2 a :Sequence . ?x2 :mass ?mass'
     """
 
@@ -75,10 +76,6 @@ class DataPath:
     reached: int  #: Distinct values at its end
     #: After how many hops all nodes have this class, if that tells the values from others
     of: tuple[int, str] | None = None
-
-    def pattern(self, variable: str, prefixes: Mapping[str, str]) -> str:
-        """Return the path as triple patterns that end at a variable."""
-        return Patterns((self.tree(variable),)).text(prefixes)
 
     def tree(self, variable: str) -> Tree:
         """Return the path as a tree from its start."""

@@ -24,14 +24,20 @@ USER_AGENT = (
 )
 
 
-def is_loopback(url: str) -> bool:
-    host = urlsplit(url).hostname or ""
-    if host == "localhost":
-        return True
+def is_loopback(address: str) -> bool:
+    """Return whether a URL, or the name or address of a host, is this machine's own.
+
+    Examples:
+        >>> [is_loopback(one) for one in ("127.0.0.1", "::1", "localhost", "http://[::1]:80/")]
+        [True, True, True, True]
+        >>> is_loopback("0.0.0.0"), is_loopback("https://evil.example/")
+        (False, False)
+    """
+    host = (urlsplit(address).hostname or "") if "//" in address else address
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
-        return False
+        return host.lower() == "localhost"
 
 
 def address_key(url: str) -> str | None:

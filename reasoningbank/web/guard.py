@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hmac
-import ipaddress
 from collections.abc import Callable
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
@@ -14,6 +13,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, RedirectRespons
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from reasoningbank.errors import UsageError
+from reasoningbank.sparql import is_loopback
 
 #: Bytes of a request's body.
 MAX_BODY = 1_000_000
@@ -75,21 +75,6 @@ class Guard:
 
     def _is_token(self, given: str) -> bool:
         return hmac.compare_digest(given.encode("utf-8", "replace"), self._token.encode())
-
-
-def is_loopback(host: str) -> bool:
-    """Return whether a host name or address is this machine's own.
-
-    Examples:
-        >>> is_loopback("127.0.0.1"), is_loopback("::1"), is_loopback("localhost")
-        (True, True, True)
-        >>> is_loopback("0.0.0.0"), is_loopback("evil.example")
-        (False, False)
-    """
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host.lower() == "localhost"
 
 
 async def body_of(request: Request, kind: type[_Body]) -> _Body:

@@ -31,10 +31,11 @@ from reasoningbank.errors import ReasoningBankError, SetupError, UsageError
 from reasoningbank.experiment import memory_sources
 from reasoningbank.lm import CATALOGUE
 from reasoningbank.memory import MemoryBank
+from reasoningbank.sparql import is_loopback
 from reasoningbank.version import __version__
 from reasoningbank.web import chat
 from reasoningbank.web.answers import Answers, Asked, Emit, agents_of, example_questions
-from reasoningbank.web.guard import Guard, body_of, is_loopback
+from reasoningbank.web.guard import Guard, body_of
 from reasoningbank.web.runs import LiveRun, RunShelf, trial_place
 
 logger = logging.getLogger(__name__)

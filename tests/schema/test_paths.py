@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from reasoningbank.schema.paths import PatternSearch, paths_in_common, paths_to
+from reasoningbank.schema.paths import Patterns, PatternSearch, paths_in_common, paths_to
 from reasoningbank.sparql import EndpointConfig, SPARQLClient, TableResult
 
 
@@ -37,7 +37,8 @@ def test_the_path_of_a_query_is_found_from_its_answer(
 ) -> None:
     values = column(client, pattern)
     found = paths_to(client, start, values)
-    assert pattern in [one.pattern("v", client.config.namespaces) for one in found]
+    found_texts = [Patterns((one.tree("v"),)).text(client.config.namespaces) for one in found]
+    assert pattern in found_texts
     assert found[0].reached == len(values)
 
 

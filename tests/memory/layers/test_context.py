@@ -118,14 +118,6 @@ def test_an_unknown_layer_is_refused(uniprot: Known) -> None:
         builder(uniprot, "L4")
 
 
-def test_hashes_follow_what_they_are_of(uniprot: Known, whole: ContextBuilder) -> None:
-    hashes = whole.fingerprint()
-    assert list(hashes) == ["L0", "L1", "L3", "anti_patterns", "budgets", "guide"]
-    assert whole.fingerprint() == builder(uniprot, "L0 L1 L2 L3").fingerprint()
-    other = builder(uniprot, "L0 L1 L2 L3", Budgets(L3=50)).fingerprint()
-    assert {name for name in hashes if hashes[name] != other[name]} == {"L3", "budgets"}
-
-
 def test_an_endpoint_without_a_pack(trees: EndpointConfig) -> None:
     bare = ContextBuilder(("L0", "L1", "L2", "L3"), endpoint=trees, vocabulary=Schema.of(trees))
     context = bare.build("Which trees are the highest?")
