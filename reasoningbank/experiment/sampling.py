@@ -21,7 +21,7 @@ from reasoningbank.judge import Answer, ExecutionJudge, compare, feedback
 from reasoningbank.judge.case import shown_row
 from reasoningbank.judge.evidence import sample_of
 from reasoningbank.lm import STUCK_TEMPERATURE
-from reasoningbank.schema.paths import PatternSearch
+from reasoningbank.schema.patterns import PatternSearch
 from reasoningbank.sparql import EntityLinker, SPARQLClient
 from reasoningbank.sparql.terms import string_literal
 from reasoningbank.trajectory import Usage

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from reasoningbank.schema.paths import Patterns, PatternSearch, paths_in_common, paths_to
+from reasoningbank.schema.paths import Patterns, paths_in_common, paths_to
+from reasoningbank.schema.patterns import PatternSearch
 from reasoningbank.sparql import EndpointConfig, SPARQLClient, TableResult
 
 
