@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -134,7 +135,7 @@ class Teacher:
         answer, is_boolean = gold.answer, gold.answer.form == "boolean"
         if answer.form == "graph" or not (answer.value if is_boolean else answer.variables):
             return PATHS, ""
-        columns = gold.answer.table.group_by(gold.answer.variables).aggregate([]).to_pydict()
+        columns = answer.table.group_by(answer.variables).aggregate([]).to_pydict()
         if gold.window.is_slice:
             # The rows that LIMIT keeps.
             shown = self._examine(self.task, "").evidence.gold
@@ -150,17 +151,17 @@ class Teacher:
             known = starts.setdefault(text, [])
             known += [string_literal(text, tag) for tag in (None, *sorted(tags))]
         own, head, some = self.client.config, PATHS, None
-        others = (SPARQLClient(one) for one in own.federated)
-        for client in (self.client, *others):
-            search = PatternSearch(client, columns, [*starts.values()], self.task.query, texts)
-            patterns, exact = (not is_boolean and search.found()) or (None, False)
-            if is_boolean:
-                says, right = HOLDS, search.connected()
-            else:
-                says, right = (EXACT, patterns) if exact else (COUNTED, search.counted())
+        for config in (own, *own.federated):
+            with nullcontext(self.client) if config is own else SPARQLClient(config) as client:
+                search = PatternSearch(client, columns, [*starts.values()], self.task.query, texts)
+                patterns, exact = (not is_boolean and search.found()) or (None, False)
+                if is_boolean:
+                    says, right = HOLDS, search.connected()
+                else:
+                    says, right = (EXACT, patterns) if exact else (COUNTED, search.counted())
             found = right or patterns
-            if found and client is not self.client:
-                found = replace(found, service=client.config.url)
+            if found and config is not own:
+                found = replace(found, service=config.url)
             if right:
                 head, some = says, found
                 break

@@ -37,7 +37,7 @@ _IN_COMMON = (
     (False,), (False, True), (False, False), (False, True, True), (False, False, True),
     (False, False, False),
 )  # fmt: skip
-_LAST_PART = re.compile(r"[:/#]")
+LAST_PART = re.compile(r"[:/#]")
 _WORD = re.compile(r"[A-Z]?[a-z]{3,}")
 
 
@@ -157,9 +157,6 @@ class Patterns:
             parts.append(one)
         text = " ".join(parts)
         return f"SERVICE <{self.service}> {{ {text} }}" if self.service else text
-
-
-# -- paths ----------------------------------------------------------------------------------------
 
 
 def paths_to(
@@ -326,7 +323,7 @@ def _said(path: DataPath, question: str) -> int:
 
 def words_said(name: str, question: str) -> int:
     """Return how many words of a name a question has; a plural has them too."""
-    words = _WORD.findall(_LAST_PART.split(name)[-1])
+    words = _WORD.findall(LAST_PART.split(name)[-1])
     return sum(word.lower() in question.lower() for word in words)
 
 

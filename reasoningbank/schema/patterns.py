@@ -16,6 +16,7 @@ from itertools import combinations, product
 from pyoxigraph import Literal, NamedNode
 
 from reasoningbank.schema.paths import (
+    LAST_PART,
     MOST_COUNTED,
     MOST_HOPS,
     MOST_VALUES,
@@ -44,7 +45,6 @@ _FILTERS: Mapping[str, Callable[[str, str], bool]] = {
 _STRING = re.compile(r'"(.*)"(?:@[\w-]+)?', re.DOTALL)
 _NUMBER = re.compile(r"[+-]?\d+(?:\.\d+)?")
 _NUMERIC = re.compile(r'"?([+-]?[\d.]+(?:[eE][+-]?\d+)?)(?:"\^\^\S*)?')
-_LAST_PART = re.compile(r"[:/#]")
 
 #: Patterns, and how many rows they have; None if they lack some of the answer's.
 _Sized = tuple[Patterns, int | None]
@@ -148,7 +148,11 @@ class PatternSearch:
                     found.append(f"?{name} {'>' if above.pop() else '<'} {bound}")
         return [Patterns(filters=(f"FILTER({test})",)) for test in found]
 
-    def _size(self, patterns: Patterns) -> int | None:
+    @functools.cached_property
+    def _size(self) -> Callable[[Patterns], int | None]:
+        return functools.cache(self._counted)  # The same patterns are met again and again.
+
+    def _counted(self, patterns: Patterns) -> int | None:
         names = patterns.columns
         body = patterns.text(self.client.config.namespaces)
         variables = " ".join(f"?{name}" for name in names)
@@ -236,13 +240,12 @@ class PatternSearch:
         starts = " ".join(dict.fromkeys(path.start for path in paths))
         labels = "|".join(f"<{name}>" for name in config.label_properties)
         query = f"SELECT ?r ?l WHERE {{ VALUES ?r {{ {starts} }} ?r {labels} ?l }}"
-        names = {one.start: _LAST_PART.split(one.start.strip("<>"))[-1] for one in paths}
+        names = {one.start: LAST_PART.split(one.start.strip("<>"))[-1] for one in paths}
         known = {
             start
             for start, name in names.items()
-            if name.lower() in question or words_said(name, question)
+            if start[0] == '"' or name.lower() in question or words_said(name, question)
         }
-        known |= {start for start in names if start.startswith('"')}
         for one, label in rows_of(self.client, query) if starts else ():
             if (
                 isinstance(one, NamedNode)
@@ -268,8 +271,7 @@ class PatternSearch:
                 some_parts = [(one, Patterns((one.reversed(column),))) for one in paths]
                 if size is not None:
                     # What all rows so far have tells none from others.
-                    sizes = ((one, self._size(base + one[1])) for one in some_parts)
-                    some_parts = [one for one, n in sizes if n is not None and n < size]
+                    some_parts = [p for p in some_parts if (self._size(base + p[1]) or size) < size]
                 parts += some_parts[:MOST_CONSTANTS]
         if len(self.columns) > 1:
             starts = {path.start: path for path, _ in parts[:MOST_COUNTED]}
