@@ -84,12 +84,12 @@ def made_run(home: Path, trials: int) -> tuple[Path, Path, list[Path]]:
     loaded, folder = load_experiment(experiment), RunFolder(home / "run")
     jobs = plan_run(loaded).jobs
     run_experiment(loaded, folder, limit=1, only=ARMS[:1])
-    real = [folder.file(job.key) for job in jobs if folder.done(job.key)][:3]
+    real = [folder.file(job.key.path) for job in jobs if folder.exists(job.key.path)][:3]
     copied = itertools.cycle(
         trial.to_json() for trial in RunFolder(SOURCE).trials() if trial.key.arm == "direct"
     )
     for job, data in zip(jobs, copied, strict=False):
-        path = folder.file(job.key)
+        path = folder.file(job.key.path)
         if not path.exists():
             path.parent.mkdir(parents=True, exist_ok=True)
             key = {"arm": job.key.arm, "task": job.key.task, "seed": job.key.seed}

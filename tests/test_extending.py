@@ -16,7 +16,6 @@ from dspy.utils import DummyLM
 from experiment.learning.orchard import STREAM, TEST, write_orchard
 
 from reasoningbank.experiment import RunFolder, parse_experiment, run_experiment, runner
-from reasoningbank.experiment.records import StepFolder
 
 PAGE = (Path(__file__).parents[1] / "docs" / "extending.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
@@ -114,7 +113,7 @@ def test_all_five_extensions_in_one_run(
     # The judge.
     assert all(record.judgements["lm:mine:few_rows"]["success"] for record in records)
     # The distiller, and the retriever in the trials with the frozen bank.
-    assert StepFolder(folder.path, arm, 0).taken()[-1].after
+    assert folder.taken(arm, 0)[-1].after
     kept = [r for r in records if r.memory and r.trajectory.of("memory_retrieved")]
     shown = [
         item

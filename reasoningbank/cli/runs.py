@@ -313,9 +313,7 @@ def _streams(folder: RunFolder, manifest: Mapping[str, Any]) -> list[dict[str, A
         {
             "arm": arm.name,
             "order": order,
-            "taken": len(
-                folder.storage.names(rf"learning/{re.escape(arm.name)}\.{order}/\d+\.json")
-            ),
+            "taken": len(folder.names(rf"learning/{re.escape(arm.name)}\.{order}/\d+\.json")),
             "total": total,
         }
         for arm in experiment.arms

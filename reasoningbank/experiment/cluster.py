@@ -43,7 +43,7 @@ from reasoningbank.experiment.executors import Retrier
 from reasoningbank.experiment.manifest import code_version, own_code
 from reasoningbank.experiment.plan import Job, Plan, check_parts
 from reasoningbank.experiment.recall import MemoryParts
-from reasoningbank.experiment.records import TrialRecord
+from reasoningbank.experiment.records import TrialRecord, snapshot_name
 from reasoningbank.experiment.settings import Executor
 from reasoningbank.experiment.storage import RunStorage
 from reasoningbank.experiment.trial import Trial
@@ -168,7 +168,7 @@ class Cluster:
         with self._lock:
             future = self._banks.get(name)
             if future is None:
-                raw = gzip.compress(self.storage.read(f"memory/{name}.jsonl"), mtime=0)
+                raw = gzip.compress(self.storage.content(snapshot_name(name)), mtime=0)
                 future = self.client.submit(bytes, raw, key=f"reasoningbank-bank-{name}")
                 self._banks[name] = future
             return future

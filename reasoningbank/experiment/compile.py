@@ -145,7 +145,7 @@ class Compilation:
                 made |= {"tokens_wanted": before.get("tokens_wanted", self.tokens)}
                 made |= {"usage": asdict(spent + used), "ended": self.ended, "programs": programs}
                 made |= {"before": student.to_json()}
-                folder.storage.write_json(f"compiled/{name}.json", made)
+                folder.write_json(f"compiled/{name}.json", made)
         if self.failure is not None:
             raise self.failure
 

@@ -242,7 +242,7 @@ def memory_hashes(experiment: Experiment, pack: Pack, stream: Sequence[Task]) ->
         if named_bank(arm):
             stream_arm = arm.memory.stream if isinstance(arm.memory, BankMemory) else ""
             found = (find_bank(arm, seed) for seed in seeds_of(experiment, arm))
-            files = {(name, storage.path(name)): storage.read(name) for storage, name in found}
+            files = {(name, storage.file(name)): storage.content(name) for storage, name in found}
             parts = b"".join(hashlib.sha256(raw).digest() for _, raw in sorted(files.items()))
             name = " ".join(filter(None, (named_bank(arm), stream_arm)))
             banks[name] = hashlib.sha256(parts).hexdigest()[:16]

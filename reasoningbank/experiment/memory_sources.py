@@ -20,7 +20,7 @@ from reasoningbank.experiment.context import opened_endpoint
 from reasoningbank.experiment.records import RunFolder, Step
 from reasoningbank.experiment.settings import EndpointSettings
 from reasoningbank.experiment.storage import plain, read_json, shipped, unpacked, write_atomically
-from reasoningbank.experiment.streams import Snapshots
+from reasoningbank.experiment.streams import read_snapshot
 from reasoningbank.memory import MemoryBank, Snapshot
 from reasoningbank.memory.distill import Distiller
 from reasoningbank.memory.experience import Experience, Rejected
@@ -68,7 +68,7 @@ def read_items(where: Path, snapshot: str = "") -> Snapshot:
     where = shipped(where)
     existing(where)
     if where.is_dir():
-        return Snapshots(where).read(_chosen(where, snapshot))
+        return read_snapshot(RunFolder(where), _chosen(where, snapshot))
     if snapshot:
         raise UsageError("only a run has snapshots", where=str(where), code="not-a-run")
     if is_bank(where):

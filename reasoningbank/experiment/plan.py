@@ -25,7 +25,7 @@ from reasoningbank.corpus import (
 from reasoningbank.corpus.task import shuffle_key
 from reasoningbank.errors import RecordError, UsageError
 from reasoningbank.experiment.config import Arm, Experiment, seeds_of
-from reasoningbank.experiment.records import RunFolder, StepFolder, TrialKey
+from reasoningbank.experiment.records import RunFolder, TrialKey, snapshot_name
 from reasoningbank.experiment.settings import BankMemory, LearnedMemory, TaskSelection
 from reasoningbank.experiment.storage import RunStorage, shipped
 from reasoningbank.findings import Finding
@@ -188,18 +188,18 @@ def find_bank(arm: Arm, seed: int) -> tuple[RunStorage, str]:
     where, stream = shipped(Path(named_bank(arm))), getattr(arm.memory, "stream", "")
     storage, name = RunStorage(where.parent), where.name
     if stream:
-        taken = StepFolder(where, stream, seed).taken()
+        taken = RunFolder(where).taken(stream, seed)
         if not taken:
             what = f"there is no stream {stream}.{seed} in {where}"
             hint = "name a run in mode 'learn', its arm, and seeds it had"
             raise UsageError(what, hint=hint, code="no-stream")
-        storage, name = RunStorage(where), f"memory/{taken[-1].after}.jsonl"
+        storage, name = RunStorage(where), snapshot_name(taken[-1].after)
     elif where.is_dir():
         hint = "name the arm whose stream is meant as memory.stream"
         raise UsageError(f"{where} is a folder, not a bank", hint=hint, code="not-a-bank")
     if not storage.exists(name):
         hint = "name a file that `reasoningbank memory export` wrote, or a bank"
-        raise UsageError(f"there is no bank {storage.path(name)}", hint=hint, code="no-bank")
+        raise UsageError(f"there is no bank {storage.file(name)}", hint=hint, code="no-bank")
     return storage, name
 
 
@@ -335,7 +335,6 @@ def is_done(folder: RunFolder, job: Job, there: Collection[str]) -> bool:
     """Return whether a trial is `there`, among the names on disk, with what is learned from it."""
     if job.key.path not in there or not job.teaches:
         return job.key.path in there
-    steps = StepFolder(folder.path, job.key.arm, job.key.seed)
     with contextlib.suppress(RecordError):
-        return steps.read(job.step or 0) is not None
+        return folder.step(job.key.arm, job.key.seed, job.step or 0) is not None
     return False

@@ -13,7 +13,6 @@ import re
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any, TypeVar
 
@@ -219,6 +218,11 @@ class Step:
     usage: Usage = field(default_factory=Usage)
     seconds: float = 0.0
 
+    @property
+    def name(self) -> str:
+        """Name of its file in the run's folder."""
+        return step_name(self.arm, self.order, self.step)
+
     def to_json(self) -> dict[str, Any]:
         """Return the step as JSON-able data."""
         return {"version": VERSION, **asdict(self)}
@@ -232,16 +236,12 @@ class Step:
 _STEP = TypeAdapter(Step)
 
 
-class RunFolder:
+class RunFolder(RunStorage):
     """The records of one run, in a folder or in an archive within it.
 
     Args:
         path: Folder of the run.
     """
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self.storage = RunStorage(path)
 
     @property
     def manifest(self) -> dict[str, Any] | None:
@@ -253,7 +253,7 @@ class RunFolder:
         if not (self.path / "manifest.json").exists():
             return None
         hint = "restore it, or move it away: the records stay as they are"
-        return _parsed(self.storage, "manifest.json", "a manifest", _manifest, hint)
+        return self._parsed("manifest.json", "a manifest", _manifest, hint)
 
     def write_manifest(self, manifest: Mapping[str, Any]) -> None:
         """Write the manifest."""
@@ -261,11 +261,7 @@ class RunFolder:
 
     def write(self, record: TrialRecord) -> Path:
         """Write a trial; it is completely on disk when this returns."""
-        return self.storage.write_json(record.key.path, record.to_json())
-
-    def done(self, key: TrialKey) -> bool:
-        """Return whether a trial is on disk."""
-        return self.storage.exists(key.path)
+        return self.write_json(record.key.path, record.to_json())
 
     def read(self, key: TrialKey) -> TrialRecord:
         """Return one trial.
@@ -275,13 +271,9 @@ class RunFolder:
         """
         return self.trial(key.path)
 
-    def file(self, key: TrialKey) -> Path:
-        """Return where a trial lies or would lie."""
-        return self.storage.path(key.path)
-
     def trial_names(self) -> list[str]:
         """Return the names of the trial files, such as ``trials/rlm/001.0.json``."""
-        return self.storage.names(_TRIALS)
+        return self.names(_TRIALS)
 
     def trials(self, *, skip_damaged: bool = False) -> Iterator[TrialRecord]:
         """Yield the trials, ordered by arm, task and seed.
@@ -313,11 +305,33 @@ class RunFolder:
             RecordError: If one cannot be renamed.
         """
         names = [path.relative_to(self.path).as_posix().removesuffix(".gz") for path in damaged]
-        return [self.storage.set_aside(name) for name in names]
+        return [self.set_aside(name) for name in names]
+
+    def step(self, arm: str, order: int, step: int) -> Step | None:
+        """Return a step of a stream; None if it was not taken yet."""
+        if not self.exists(name := step_name(arm, order, step)):
+            return None
+        found = self._step(name)
+        if found.name != name:
+            raise RecordError("holds another step", where=str(self.file(name)))
+        return found
+
+    def write_step(self, step: Step) -> None:
+        """Write a step; it is completely on disk when this returns."""
+        self.write_json(step.name, step.to_json())
+
+    def taken(self, arm: str, order: int) -> list[Step]:
+        """Return the steps of a stream, while each begins where its predecessor ended."""
+        found: list[Step] = []
+        while (step := self.step(arm, order, len(found))) is not None:
+            if found and step.before != found[-1].after:
+                break
+            found.append(step)
+        return found
 
     def read_steps(self) -> Iterator[tuple[Path, Step | RecordError]]:
         """Yield the path of each learning step with the step, or with the error of reading it."""
-        return self._each(_STEPS, partial(_step, self.storage))
+        return self._each(_STEPS, self._step)
 
     def streams(self) -> dict[str, Sequence[Step]]:
         """Return the steps of each stream, by its name ``ARM.PERMUTATION``.
@@ -326,10 +340,10 @@ class RunFolder:
             RecordError: If a step is damaged.
         """
         found: dict[str, Sequence[Step]] = {}
-        names = {PurePosixPath(name).parent.name for name in self.storage.names(_STEPS)}
+        names = {PurePosixPath(name).parent.name for name in self.names(_STEPS)}
         for name in sorted(names):
             arm, _, order = name.rpartition(".")
-            if order.isdigit() and (steps := StepFolder(self.path, arm, int(order)).taken()):
+            if order.isdigit() and (steps := self.taken(arm, int(order))):
                 found[name] = steps
         return found
 
@@ -343,20 +357,17 @@ class RunFolder:
     def program(self, arm: str, seed: int) -> Mapping[str, Any] | None:
         """Return what an optimizer compiled for an arm and a seed; None if nothing was yet."""
         name = f"compiled/{arm}.{seed}.json"
-        return self._parsed(name, "a program", dict) if self.storage.exists(name) else None
+        return self._parsed(name, "a program", dict) if self.exists(name) else None
 
     def compiled(self) -> Iterator[tuple[Path, Mapping[str, Any] | RecordError]]:
         """Yield what optimizers compiled, for each arm and seed, or the error of a damaged file."""
         return self._each(_COMPILED, lambda name: self._parsed(name, "a program", dict))
 
-    def _parsed(self, *parts: Any) -> Any:
-        return _parsed(self.storage, *parts)
-
     def _each(
         self, pattern: str, read: Callable[[str], Found]
     ) -> Iterator[tuple[Path, Found | RecordError]]:
-        for name in self.storage.names(pattern):
-            path = self.storage.path(name)
+        for name in self.names(pattern):
+            path = self.file(name)
             try:
                 yield path, read(name)
             except RecordError as error:
@@ -364,7 +375,7 @@ class RunFolder:
 
     def snapshots(self) -> list[str]:
         """Return the hashes of the bank snapshots, sorted."""
-        return [_hash_of(name) for name in self.storage.names(_SNAPSHOTS)]
+        return [_hash_of(name) for name in self.names(_SNAPSHOTS)]
 
     def memory_items(
         self, on_damaged: Callable[[RecordError], None] | None = None
@@ -374,13 +385,13 @@ class RunFolder:
         Raises:
             RecordError: If a snapshot is damaged; `on_damaged`, if given, is called instead.
         """
-        for name in self.storage.names(_SNAPSHOTS):
+        for name in self.names(_SNAPSHOTS):
             try:
                 # Not splitlines: a title may hold U+2028, which JSON leaves as it is.
-                lines = self.storage.read(name).decode().split("\n")
+                lines = self.content(name).decode().split("\n")
                 items = [dict(json.loads(line)) for line in lines if line.strip()]
             except (RecordError, ValueError, TypeError) as error:
-                where = str(self.storage.path(name))
+                where = str(self.file(name))
                 damage = RecordError(f"cannot be read ({error})", where=where)
                 if on_damaged is None:
                     raise damage from error
@@ -431,9 +442,9 @@ class RunFolder:
         for path in sorted(damaged):
             on_damaged(path)
         patterns = (_TRIALS, _STEPS, _BANK_NOTES, _SNAPSHOTS, _COMPILED)
-        names = [name for pattern in patterns for name in self.storage.names(pattern)]
-        names = [name for name in names if self.storage.path(name) not in damaged]
-        self.storage.pack(target, names)
+        names = [name for pattern in patterns for name in self.names(pattern)]
+        names = [name for name in names if self.file(name) not in damaged]
+        self.pack(target, names)
         try:
             for name in ("manifest.json", "summary.json"):
                 if (self.path / name).exists() and target.resolve() != self.path.resolve():
@@ -448,79 +459,43 @@ class RunFolder:
 
     def trial(self, name: str) -> TrialRecord:
         hint = "delete the file and run the same command again"
-        trial = _parsed(self.storage, name, "a trial", TrialRecord.from_json, hint)
+        trial = self._parsed(name, "a trial", TrialRecord.from_json, hint)
         if trial.key.path != name:
-            what, where = f"holds another trial ({trial.key})", str(self.storage.path(name))
+            what, where = f"holds another trial ({trial.key})", str(self.file(name))
             raise RecordError(what, where=where, hint=hint, code="another-trial")
         return trial
 
+    def _step(self, name: str) -> Step:
+        return self._parsed(name, "a step of a stream", Step.from_json)
 
-class StepFolder:
-    """The steps of one stream: `learning/<arm>.<order>/<step>.json`, each written last."""
-
-    def __init__(self, run: Path, arm: str, order: int) -> None:
-        self._storage = RunStorage(run)
-        self._stream = (arm, order)
-
-    def file(self, step: int) -> Path:
-        """Return where a step lies or would lie."""
-        return self._storage.path(self._name(step))
-
-    def read(self, step: int) -> Step | None:
-        """Return a step; None if it was not taken yet."""
-        if not self._storage.exists(name := self._name(step)):
-            return None
-        found = _step(self._storage, name)
-        if (found.arm, found.order, found.step) != (*self._stream, step):
-            raise RecordError("holds another step", where=str(self.file(step)))
-        return found
-
-    def write(self, step: Step) -> None:
-        """Write a step; it is completely on disk when this returns."""
-        self._storage.write_json(self._name(step.step), step.to_json())
-
-    def set_aside(self, step: int) -> Path:
-        """Rename the file of a step so that the step is taken again."""
-        return self._storage.set_aside(self._name(step))
-
-    def taken(self) -> list[Step]:
-        """Return the steps from the first one on, while each begins where its predecessor ended."""
-        found: list[Step] = []
-        while (step := self.read(len(found))) is not None:
-            if found and step.before != found[-1].after:
-                break
-            found.append(step)
-        return found
-
-    def _name(self, step: int) -> str:
-        arm, order = self._stream
-        return f"learning/{arm}.{order}/{step:04}.json"
+    def _parsed(self, name: str, kind: str, parse: Callable[[Any], Found], hint: str = "") -> Found:
+        """Return what a file holds; a file that holds anything else is damaged."""
+        data = None
+        try:
+            data = self.read_json(name)
+            return parse(data)
+        except RecordError as error:
+            where = str(self.file(name))
+            raise RecordError(error.what, where=where, hint=hint or error.hint) from error
+        except (KeyError, TypeError, AttributeError, ValueError) as error:
+            code, where = f"not-{kind.replace(' ', '-')}", str(self.file(name))
+            why = f"it has no {error}" if isinstance(error, KeyError) else "its fields are others"
+            what = f"is not {kind}: {why if isinstance(data, dict) else 'it holds no JSON object'}"
+            raise RecordError(what, where=where, hint=hint, code=code) from error
 
 
-def _step(storage: RunStorage, name: str) -> Step:
-    return _parsed(storage, name, "a step of a stream", Step.from_json)
+def step_name(arm: str, order: int, step: int) -> str:
+    """Return the name of a step's file; steps are written after all that they rest on."""
+    return f"learning/{arm}.{order}/{step:04}.json"
+
+
+def snapshot_name(name: str) -> str:
+    """Return the name of the file of a bank's snapshot, which is named by its hash."""
+    return f"memory/{name}.jsonl"
 
 
 def _manifest(data: Mapping[str, Any]) -> dict[str, Any]:
     return {**data, "experiment": dict(data["experiment"])}
-
-
-def _parsed(
-    storage: RunStorage, name: str, kind: str, parse: Callable[[Any], Found], hint: str = ""
-) -> Found:
-    """Return what a file holds; a file that holds anything else is damaged."""
-    data = None
-    try:
-        data = storage.read_json(name)
-        return parse(data)
-    except RecordError as error:
-        where = str(storage.path(name))
-        raise RecordError(error.what, where=where, hint=hint or error.hint) from error
-    except (KeyError, TypeError, AttributeError, ValueError) as error:
-        code, where = f"not-{kind.replace(' ', '-')}", str(storage.path(name))
-        why = f"it has no {error}" if isinstance(error, KeyError) else "its fields are others"
-        what = f"is not {kind}: {why if isinstance(data, dict) else 'it holds no JSON object'}"
-        raise RecordError(what, where=where, hint=hint, code=code) from error
 
 
 def _hash_of(snapshot: str) -> str:

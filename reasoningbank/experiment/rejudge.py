@@ -104,7 +104,7 @@ def rejudge_run(
         raise UsageError(f"unknown arm {arm!r}", hint=f"choose from {', '.join(names)}")
     in_place = out is None or out.path.resolve() == folder.path.resolve()
     target = folder if out is None or in_place else out
-    if in_place and folder.storage.is_archived:
+    if in_place and folder.is_archived:
         what, hint = "its records are in an archive", "name a folder with --out"
         raise UsageError(what, where=str(folder.path), hint=hint, code="archived")
     with hold_run(target):
@@ -153,9 +153,9 @@ def _copy(
     if target.manifest is None:
         target.write_manifest(manifest)
     for part in ("memory", "learning"):
-        for name in folder.storage.names(f"{part}/.*"):
-            if not target.storage.exists(name):
-                write_bytes_atomically(target.path / name, folder.storage.read(name))
+        for name in folder.names(f"{part}/.*"):
+            if not target.exists(name):
+                write_bytes_atomically(target.path / name, folder.content(name))
     for path, trial in folder.read_all():
         if isinstance(trial, RecordError):
             on_notice(f"{path}: cannot be read and is left out")

@@ -98,7 +98,7 @@ def run_experiment(
         again = _repeatable(folder, plan, again, there, on_notice)
 
         def missed(job: Job) -> bool:
-            lost = damaged and folder.file(job.key) in damaged
+            lost = damaged and folder.file(job.key.path) in damaged
             return missing and bool(lost or not is_done(folder, job, there))
 
         todo = [job for job in plan.jobs if job.key in again or missed(job)]

@@ -26,13 +26,14 @@ from reasoningbank.experiment.context import Given, RunContext
 from reasoningbank.experiment.executors import RecordWriter, counted, waits
 from reasoningbank.experiment.plan import Job, Plan, named_bank, permuted, read_bank
 from reasoningbank.experiment.recall import MemoryParts
-from reasoningbank.experiment.records import Step, StepFolder, TrialKey, TrialRecord
+from reasoningbank.experiment.records import Step, TrialKey, TrialRecord, snapshot_name, step_name
 from reasoningbank.experiment.settings import RetrievedMemory
 from reasoningbank.experiment.streams import (
-    Snapshots,
     experiences_of,
     outcome_of,
+    read_snapshot,
     retrieved_in,
+    write_snapshot,
 )
 from reasoningbank.experiment.trial import Trial, judge_attempts
 from reasoningbank.memory import Counters, MemoryBank, Snapshot
@@ -54,7 +55,6 @@ class LearningSession:
     def __post_init__(self) -> None:
         self.folder, self.stop = self.writer.folder, self.writer.stop.event
         self.on_notice = self.writer.on_notice
-        self.snapshots = Snapshots(self.folder.path)
         self.parts = MemoryParts(self.context, self.plan.corpus, self.plan.tasks)
         self._names: dict[tuple[str, int | None], str] = {}
         self._banks: dict[str, MemoryBank] = {}
@@ -108,6 +108,17 @@ class LearningSession:
             hint = f"fix the cause, then: reasoningbank rerun RUN --status {status} --missing"
             raise EndpointError(what, where=where, hint=hint)
 
+    def snapshot(self, name: str) -> Snapshot | None:
+        """Return a snapshot; one that cannot be read is set aside."""
+        try:
+            return read_snapshot(self.folder, name)
+        except RecordError as error:
+            if there := self.folder.exists(snapshot_name(name)):
+                self.folder.set_aside(snapshot_name(name))
+            aside = "; it was set aside" if there else ""
+            self.on_notice(f"{error}{aside}; it is made again")
+            return None
+
     def judged(self, arm: Arm, record: TrialRecord) -> TrialRecord:
         """Return a record with the judgements that its arm learns from."""
         if arm.learns_from == "execution":
@@ -158,17 +169,10 @@ class LearningSession:
             (bank_arm(self.experiment, j.arm), j.key.seed) for j in self.todo if j.step is None
         ]
         for name, order in sorted({(root.name, seed) for root, seed in roots if root.learns}):
-            steps = StepFolder(self.folder.path, name, order)
             with contextlib.suppress(RecordError):
-                taken = steps.taken()
-                if len(taken) < len(self.plan.stream):
-                    continue
-                try:
-                    self.snapshots.read(taken[-1].after)
-                except RecordError as error:
-                    self.snapshots.set_aside(taken[-1].after)
-                    steps.set_aside(taken[-1].step)
-                    self.on_notice(f"{error}; it was set aside and is made again")
+                taken = self.folder.taken(name, order)
+                if len(taken) == len(self.plan.stream) and self.snapshot(taken[-1].after) is None:
+                    self.folder.set_aside(taken[-1].name)
                     wanted = (name, order, taken[-1].step)
                     lost += [j for j in self.plan.jobs if (*_place(j), j.step) == wanted]
         return lost
@@ -182,7 +186,7 @@ class LearningSession:
                 if name and (found is None or found.failed):
                     return f"stream {arm.name}.{job.key.seed} waits for the trials of {name}"
         elif job.step is None and root.learns:
-            taken = len(StepFolder(self.folder.path, root.name, job.key.seed).taken())
+            taken = len(self.folder.taken(root.name, job.key.seed))
             if taken < (every := len(self.plan.stream)):
                 return f"stream {root.name}.{job.key.seed} is at step {taken} of {every}"
         if arm.compile and self._program(job) is None:
@@ -200,7 +204,7 @@ class LearningSession:
             if not arm.compile or self.stop.is_set() or (arm.compiled_like and not limit):
                 continue
             mine = [one for one in self.plan.jobs if _place(one) == (name, seed)]
-            there = next((str(one.key) for one in mine if self.folder.done(one.key)), "")
+            there = next((str(one.key) for one in mine if self.folder.exists(one.key.path)), "")
             if there and self.folder.program(name, seed) is None:
                 what = f"compiled/{name}.{seed}.json, which {there} was given, is gone"
                 hint = f"restore it, or move the trials of {name} away"
@@ -227,7 +231,7 @@ class LearningSession:
         settings, like, seed = job.arm.compile, job.arm.compiled_like, job.key.seed
         if not like:
             return settings.tokens if settings else None
-        steps = StepFolder(self.folder.path, like, seed).taken()
+        steps = self.folder.taken(like, seed)
         if len(steps) < len(self.plan.stream):
             return None
         trials = (self.folder.read(TrialKey(like, step.task, seed)) for step in steps)
@@ -243,7 +247,7 @@ class LearningSession:
 
     def _read(self, key: TrialKey) -> TrialRecord | None:
         with contextlib.suppress(RecordError):
-            return self.folder.read(key) if self.folder.done(key) else None
+            return self.folder.read(key) if self.folder.exists(key.path) else None
         return None
 
     def _bank(self, job: Job) -> tuple[str, MemoryBank]:
@@ -253,7 +257,7 @@ class LearningSession:
         name = self._bank_name(job)
         with self._lock:
             if name not in self._banks:
-                self._banks[name] = self.parts.open_bank(self.snapshots.read(name))
+                self._banks[name] = self.parts.open_bank(read_snapshot(self.folder, name))
             return name, self._banks[name]
 
     def _bank_name(self, job: Job) -> str:
@@ -270,21 +274,21 @@ class LearningSession:
     def _stored_bank(self, root: Arm, seed: int) -> str:
         if root.learns:
             # Its trials wait until the stream is at its end.
-            return StepFolder(self.folder.path, root.name, seed).taken()[-1].after
+            return self.folder.taken(root.name, seed)[-1].after
         if root.memory.source == "gold":
             return self._bank_of_gold(root)
         snapshot = read_bank(root, seed)
-        self.snapshots.write(snapshot)
+        write_snapshot(self.folder, snapshot)
         return snapshot.hash
 
     def _bank_of_gold(self, root: Arm) -> str:
         """Return the snapshot of the few-shot examples: made once, and read from then on."""
-        storage, note = self.folder.storage, f"learning/{root.name}.bank.json"
-        if storage.exists(note):
+        folder, note = self.folder, f"learning/{root.name}.bank.json"
+        if folder.exists(note):
             # Either file can be made again: golds do not change in a run.
             with contextlib.suppress(RecordError, KeyError, TypeError):
-                name = str(storage.read_json(note)["after"])
-                self.snapshots.read(name)
+                name = str(folder.read_json(note)["after"])
+                read_snapshot(folder, name)
                 return name
         tasks = self.plan.stream
         distiller, split = self.parts.distiller(root), split_tasks(self.plan.corpus).by_id()
@@ -292,12 +296,12 @@ class LearningSession:
         with self.parts.open_bank(Snapshot.of(())) as bank:
             added = bank.add([item for one in made for item in one.items], reason="gold")
             snapshot = bank.snapshot()
-        self.snapshots.write(snapshot)
+        write_snapshot(folder, snapshot)
         rejected = [asdict(rejected) for one in made for rejected in one.rejected]
         content = {"version": 1, "arm": root.name, "source": "gold", "after": snapshot.hash}
         content |= {"tasks": [task.id for task in tasks]}
         content |= {"added": list(dict.fromkeys(added)), "rejected": rejected}
-        storage.write_json(note, content)
+        folder.write_json(note, content)
         return snapshot.hash
 
 
@@ -317,8 +321,6 @@ class TaskStream:
         self.stopped, self.stopped_by = "", "error"
         self._session = session
         self._folder = session.folder
-        self._snapshots = session.snapshots
-        self._steps = StepFolder(session.folder.path, arm.name, order)
         self._begin = read_bank(arm, order) if named_bank(arm) else Snapshot.of(())
         self._distiller = session.parts.distiller(arm)
         self._open_bank: tuple[str, MemoryBank] | None = None
@@ -332,7 +334,7 @@ class TaskStream:
     def jobs(self) -> Iterator[Job]:
         """Yield the missing trials in order, and take each step once its trial is stored."""
         session, begins = self._session, self._begin
-        self._snapshots.write(begins)
+        write_snapshot(self._folder, begins)
         after = [begins.hash]
         while len(after) <= len(self.tasks):
             number, task = len(after) - 1, self.tasks[len(after) - 1]
@@ -350,18 +352,17 @@ class TaskStream:
                 continue
             if not self._open(after[number]):
                 if number == 0:
-                    self._snapshots.set_aside(after[0])
-                    self._snapshots.write(begins)
+                    write_snapshot(self._folder, begins)
                     continue
                 # The step that made the snapshot is taken again, from the bank before it.
-                self._steps.set_aside(number - 1)
+                self._folder.set_aside(step_name(self.arm.name, self.order, number - 1))
                 after.pop()
                 continue
             if not self._there(key):
                 if not wanted:
                     return
                 yield Job(self.arm, task, key, number)
-                if not self._folder.done(key):
+                if not self._folder.exists(key.path):
                     return
             taken = self._take(key, task)
             if taken is None:
@@ -376,20 +377,21 @@ class TaskStream:
 
     def _there(self, key: TrialKey) -> bool:
         """Return whether a trial is on disk and need not be run again."""
-        if not self._folder.done(key):
+        if not self._folder.exists(key.path):
             return False
         return key not in self._session.again or not self._folder.read(key).failed
 
     def _taken(self, number: int, before: str, task: Task) -> Step | None:
         """Return a step that is on disk and follows its predecessor."""
+        name = step_name(self.arm.name, self.order, number)
         try:
-            step = self._steps.read(number)
+            step = self._folder.step(self.arm.name, self.order, number)
         except RecordError:
-            aside = self._steps.set_aside(number)
+            aside = self._folder.set_aside(name)
             notice = f"{aside}: could not be read and was set aside; it is made again"
             self._session.on_notice(notice)
             return None
-        where = str(self._steps.file(number))
+        where = str(self._folder.file(name))
         if step is not None and step.before != before:
             what = f"begins from the bank {step.before}, and the step before it ended with {before}"
             hint = "move the files of this step and all later ones away, with their trials"
@@ -404,11 +406,7 @@ class TaskStream:
         """Open the bank of a snapshot; return whether that succeeded."""
         if self._open_bank is not None and self._open_bank[0] == name:
             return True
-        try:
-            snapshot = self._snapshots.read(name)
-        except RecordError as error:
-            aside = "; it was set aside" if self._snapshots.set_aside(name) else ""
-            self._session.on_notice(f"{error}{aside}; it is made again")
+        if (snapshot := self._session.snapshot(name)) is None:
             return False
         self.close()
         self._open_bank = name, self._session.parts.open_bank(snapshot)
@@ -426,7 +424,7 @@ class TaskStream:
         if record.memory != name:
             raise RecordError(
                 f"saw the bank {record.memory or 'of no stream'}, and the stream is at {name}",
-                where=str(self._folder.file(key)),
+                where=str(self._folder.file(key.path)),
                 hint="move the file away and run the same command again",
                 code="trial-of-another-bank",
             )
@@ -447,8 +445,8 @@ class TaskStream:
         else:
             self.stopped = f"{place}: nothing could be learned ({failure})"
             return None
-        self._snapshots.write(self.bank[1].snapshot())
-        self._steps.write(step)
+        write_snapshot(self._folder, self.bank[1].snapshot())
+        self._folder.write_step(step)
         # The next step begins from disk: the history of a bank decides how it is consolidated, and
         # a bank reopened after a crash would have another history.
         self.close()

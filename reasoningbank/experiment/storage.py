@@ -76,35 +76,35 @@ def plain(value: Any) -> Any:
 class RunStorage:
     """Read and write the files of one run by name, such as ``trials/rlm/001.0.json``."""
 
-    def __init__(self, root: Path) -> None:
-        self.root = root
+    def __init__(self, path: Path) -> None:
+        self.path = path
 
     def exists(self, name: str) -> bool:
         """Return whether a file exists, loose, compressed or archived."""
         return self._loose(name) is not None or name in self._members()
 
-    def path(self, name: str) -> Path:
+    def file(self, name: str) -> Path:
         """Return where a file lies; for a member of the archive, its path below the archive."""
-        place = self.root / ARCHIVE if name in self._members() else self.root
+        place = self.path / ARCHIVE if name in self._members() else self.path
         return self._loose(name) or place / name
 
-    def read(self, name: str) -> bytes:
+    def content(self, name: str) -> bytes:
         """Return the uncompressed content of a file."""
         loose = self._loose(name)
         if loose is None and (found := self._members().get(name)) is not None:
             return found
-        return unpacked(loose or self.root / name)
+        return unpacked(loose or self.path / name)
 
     def read_json(self, name: str) -> Any:
         """Return the content of a JSON file."""
         try:
-            return json.loads(self.read(name))
+            return json.loads(self.content(name))
         except ValueError as error:
-            raise _unreadable(self.path(name), error) from error
+            raise _unreadable(self.file(name), error) from error
 
     def write_json(self, name: str, data: Any) -> Path:
         """Write a JSON file atomically and return its path."""
-        path = self.root / name
+        path = self.path / name
         write_atomically(path, data)
         path.with_name(f"{path.name}.gz").unlink(missing_ok=True)
         return path
@@ -112,8 +112,8 @@ class RunStorage:
     def names(self, pattern: str) -> list[str]:
         """Return the sorted names of the files that match a regular expression."""
         matches, names = re.compile(pattern).fullmatch, set(self._members())
-        for folder, _, files in os.walk(self.root / pattern.partition("/")[0]):
-            place = Path(folder).relative_to(self.root).as_posix()
+        for folder, _, files in os.walk(self.path / pattern.partition("/")[0]):
+            place = Path(folder).relative_to(self.path).as_posix()
             loose = (file for file in files if not file.startswith("."))
             names |= {f"{place}/{file}".removesuffix(".gz") for file in loose}
         return sorted(filter(matches, names))
@@ -122,9 +122,8 @@ class RunStorage:
         """Rename a loose file to ``….damaged`` and return its new path."""
         path = self._loose(name)
         if path is None:
-            raise RecordError(
-                "is inside an archive and cannot be renamed", where=str(self.path(name))
-            )
+            where = str(self.file(name))
+            raise RecordError("is inside an archive and cannot be renamed", where=where)
         try:
             return path.replace(path.with_name(f"{path.name}.damaged"))
         except OSError as error:
@@ -133,14 +132,14 @@ class RunStorage:
     @property
     def is_archived(self) -> bool:
         """Whether the run has an archive."""
-        return (self.root / ARCHIVE).exists()
+        return (self.path / ARCHIVE).exists()
 
     def pack(self, target: Path, names: Iterable[str]) -> Path:
         """Write an archive of these files into the folder `target`."""
         buffer = io.BytesIO()
         with tarfile.open(fileobj=buffer, mode="w:xz", preset=6) as archive:
             for name in sorted(names):
-                content = self.read(name)
+                content = self.content(name)
                 entry = tarfile.TarInfo(name)
                 entry.size = len(content)
                 archive.addfile(entry, io.BytesIO(content))
@@ -149,7 +148,7 @@ class RunStorage:
         return path
 
     def _loose(self, name: str) -> Path | None:
-        path = self.root / name
+        path = self.path / name
         for found in (path, path.with_name(f"{path.name}.gz")):
             if found.exists():
                 return found
@@ -157,7 +156,7 @@ class RunStorage:
 
     def _members(self) -> Mapping[str, bytes]:
         with contextlib.suppress(OSError):
-            state = (path := self.root / ARCHIVE).stat()
+            state = (path := self.path / ARCHIVE).stat()
             return _members(path, state.st_mtime_ns, state.st_size)
         return {}
 

@@ -4,47 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from reasoningbank.corpus import Task
 from reasoningbank.errors import RecordError, UsageError
 from reasoningbank.experiment.config import Arm
-from reasoningbank.experiment.records import TrialRecord
+from reasoningbank.experiment.records import TrialRecord, snapshot_name
 from reasoningbank.experiment.storage import RunStorage
 from reasoningbank.judge import RAN, findings_of, is_judged, rule_verdict
 from reasoningbank.memory import Snapshot
 from reasoningbank.memory.experience import Experience
 
 
-class Snapshots:
-    """The bank snapshots of a run: `memory/<hash>.jsonl`."""
+def read_snapshot(folder: RunStorage, name: str) -> Snapshot:
+    """Return a bank's snapshot by its hash."""
+    file = snapshot_name(name)
+    where = str(folder.file(file))
+    try:
+        return Snapshot.parse(folder.content(file), name=f"{name}.jsonl", where=where)
+    except UsageError as error:
+        raise RecordError(f"is damaged ({error.what})", where=where) from error
 
-    def __init__(self, run: Path) -> None:
-        self._storage = RunStorage(run)
 
-    def file(self, name: str) -> Path:
-        """Return where a snapshot lies or would lie."""
-        return self._storage.path(f"memory/{name}.jsonl")
-
-    def write(self, snapshot: Snapshot) -> None:
-        """Write a snapshot unless it exists."""
-        if not self._storage.exists(f"memory/{snapshot.hash}.jsonl"):
-            snapshot.write(self._storage.root / "memory")
-
-    def read(self, name: str) -> Snapshot:
-        """Return a snapshot by its hash."""
-        where = str(self.file(name))
-        try:
-            raw = self._storage.read(f"memory/{name}.jsonl")
-            return Snapshot.parse(raw, name=f"{name}.jsonl", where=where)
-        except UsageError as error:
-            raise RecordError(f"is damaged ({error.what})", where=where) from error
-
-    def set_aside(self, name: str) -> Path | None:
-        """Rename a damaged snapshot so that it is made again; return None if it does not exist."""
-        there = self._storage.exists(f"memory/{name}.jsonl")
-        return self._storage.set_aside(f"memory/{name}.jsonl") if there else None
+def write_snapshot(folder: RunStorage, snapshot: Snapshot) -> None:
+    """Write a bank's snapshot unless it exists."""
+    if not folder.exists(snapshot_name(snapshot.hash)):
+        snapshot.write(folder.path / "memory")
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from reasoningbank.experiment.records import Step, StepFolder
+from reasoningbank.experiment.records import RunFolder, Step
 from reasoningbank.memory import (
     Counters,
     MemoryBank,
@@ -63,7 +63,7 @@ def run(tmp_path: Path) -> Path:
     hashes = [state.hash for state in states]
     changes = ({"action": "retire", "item": RANK.id, "reason": "consolidation: hurt 6 tasks"},)
     for order, number, item, more in ((0, 0, MASS, ()), (0, 1, RANK, changes), (1, 0, MASS, ())):
-        StepFolder(folder, "learned", order).write(
+        RunFolder(folder).write_step(
             Step("learned", order, number, f"t{number}", f"learned/t{number}.{order}",
                  hashes[number], hashes[number + 1], added=(item.id,), changes=more)
         )  # fmt: skip

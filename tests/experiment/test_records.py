@@ -20,9 +20,9 @@ def test_a_trial_comes_back_as_it_was_written(
     tmp_path: Path, record: Callable[..., TrialRecord]
 ) -> None:
     folder, written = RunFolder(tmp_path), record(error="a “line”")
-    assert not folder.done(written.key)
+    assert not folder.exists(written.key.path)
     assert folder.write(written) == tmp_path / "trials" / "a" / "t1.0.json"
-    assert folder.done(written.key)
+    assert folder.exists(written.key.path)
     assert folder.read(written.key) == written
     assert (written.strict, written.f1) == (True, 1.0)
 
@@ -114,7 +114,7 @@ def test_a_folder_that_cannot_be_made_is_told(
 ) -> None:
     (tmp_path / "file").write_text("x", encoding="utf-8")
     folder = RunFolder(tmp_path / "file" / "run")
-    assert not folder.done(record().key)
+    assert not folder.exists(record().key.path)
     with pytest.raises(RecordError, match=r"cannot be written.*--out"):
         folder.write(record())
 
@@ -148,7 +148,7 @@ def test_an_archived_run_is_a_run(tmp_path: Path, record: Callable[..., TrialRec
     folder.write(made)
     copy = folder.archive(tmp_path / "copy")
     assert copy.manifest == {"version": 1, "experiment": {}}
-    assert copy.done(made.key)
+    assert copy.exists(made.key.path)
     assert copy.read(made.key) == made
     assert list(copy.trials()) == [made]
     assert sorted(p.name for p in copy.path.iterdir()) == ["manifest.json", ARCHIVE]

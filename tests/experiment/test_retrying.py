@@ -128,7 +128,7 @@ def test_a_record_waits_for_space_and_is_written(tmp_path: Path, record: Make) -
     slept: list[float] = []
     folder = _Full(tmp_path, failures=3)
     write_patiently(folder, record(), 60, told.append, slept.append)
-    assert folder.done(record().key)
+    assert folder.exists(record().key.path)
     assert slept == [1.0, 2.0, 4.0]
     assert len(told) == 1
     assert "No space" in told[0]

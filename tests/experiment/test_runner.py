@@ -250,7 +250,7 @@ def test_what_is_run_again_replaces_its_record(
         "trial": trial, "status": "submitted", "strict": True
     }  # fmt: skip
     assert summarise_run(folder).replaced == {"oracle": 1}
-    folder.file(first).unlink()
+    folder.file(first.path).unlink()
     told.clear()
     run_experiment(experiment, folder, again=[second], missing=False, on_progress=told.append)
     assert (told[-1].done, told[-1].total) == (2, 2)
@@ -285,7 +285,7 @@ def test_a_damaged_record_is_set_aside_and_its_trial_run_again(
     folder, experiment = RunFolder(tmp_path / "run"), experiment_on(make_pack(2))
     run_experiment(experiment, folder)
     key = next(folder.trials()).key
-    folder.file(key).write_text('{"version": 1, "key"', encoding="utf-8")
+    folder.file(key.path).write_text('{"version": 1, "key"', encoding="utf-8")
     told: list[str] = []
     with pytest.raises(UsageError, match="another run"):
         run_experiment(experiment_on(tmp_path / "trees", seeds=[9]), folder)
@@ -293,7 +293,7 @@ def test_a_damaged_record_is_set_aside_and_its_trial_run_again(
     run_experiment(experiment, folder, on_notice=told.append)
     assert folder.read(key).strict
     assert "set aside" in told[0]
-    assert folder.file(key).with_name("t000.0.json.damaged").exists()
+    assert folder.file(key.path).with_name("t000.0.json.damaged").exists()
 
 
 def test_a_compressed_record_is_not_counted_beside_its_successor(
@@ -317,7 +317,7 @@ def test_observers_hear_of_each_record_and_end_nothing(
     folder, heard, told = RunFolder(tmp_path / "run"), [], []
 
     def observer(record: TrialRecord) -> None:
-        assert folder.done(record.key)
+        assert folder.exists(record.key.path)
         heard.append(record.key.task)
         raise ValueError("no")
 

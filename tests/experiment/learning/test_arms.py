@@ -16,8 +16,8 @@ from reasoningbank.corpus import Task
 from reasoningbank.errors import UsageError
 from reasoningbank.experiment import Experiment, RunFolder, TrialKey, TrialRecord
 from reasoningbank.experiment.plan import plan_run
-from reasoningbank.experiment.records import StepFolder
-from reasoningbank.experiment.streams import Snapshots
+from reasoningbank.experiment.records import snapshot_name
+from reasoningbank.experiment.streams import read_snapshot
 from reasoningbank.memory import MemoryItem, Provenance, Snapshot, Turn
 from reasoningbank.trajectory import Usage
 
@@ -48,7 +48,7 @@ def test_exemplars_of_the_training_split_help_and_are_made_once(learning: Make, 
     assert (folder.path / "learning" / "gold.bank.json").stat().st_mtime_ns == made
     gold = [record for record in folder.trials() if record.key.arm == "gold"]
     assert all(record.strict and record.memory == snapshot for record in gold)
-    items = Snapshots(folder.path).read(snapshot).items
+    items = read_snapshot(folder, snapshot).items
     assert {item.src for item in items} == {"gold"}
     # All of the training split, whether or not a stream would take it.
     assert {o.task for item in items for o in item.origins} == {*STREAM, "t013"}
@@ -69,7 +69,7 @@ def test_exemplars_that_an_earlier_version_wrote_keep_their_name(learning: Make,
     folder = run(experiment, limit=1)
     note = folder.path / "learning" / "gold.bank.json"
     said = json.loads(note.read_text(encoding="utf-8"))
-    file = Snapshots(folder.path).file(said["after"])
+    file = folder.file(snapshot_name(said["after"]))
     items = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
     lines = "".join(json.dumps({**one, "query": ""}) + "\n" for one in items)
     name = hashlib.sha256(lines.encode()).hexdigest()[:16]
@@ -205,8 +205,8 @@ def test_all_rollouts_of_a_stream_teach(
     records = [r for r in folder.trials() if r.step is not None]
     assert all(len(r.rollouts) == 2 and r.usage.lm_calls == 3 for r in records)
     assert all(r.sparql == "SELECT ?x { ?x t:height ?y }" for r in records)
-    step = StepFolder(folder.path, "matts", 0).taken()[0]
-    items = {item.id: item for item in Snapshots(folder.path).read(step.after).items}
+    step = folder.taken("matts", 0)[0]
+    items = {item.id: item for item in read_snapshot(folder, step.after).items}
     sources = {items[name].src for name in step.added}
     assert {"success", "failure"} <= sources
     if kind == "sequential":
@@ -319,11 +319,11 @@ def test_a_placebo_shows_turns_where_turns_are_found_and_all_are_told(
 def test_a_stream_may_begin_with_a_bank(learning: Make, run: Run, tmp_path: Path) -> None:
     file = bank_file(tmp_path / "bank.jsonl", hint("Higher plants"))
     folder = run(learning(arm("learned", {"source": "learned", "bank": str(file)})))
-    first, *_, last = StepFolder(folder.path, "learned", 0).taken()
+    first, *_, last = folder.taken("learned", 0)
     assert first.before == Snapshot.read(file).hash
     assert first.retrieved
     assert all(record.strict for record in folder.trials())
-    titles = {item.title for item in Snapshots(folder.path).read(last.after).items}
+    titles = {item.title for item in read_snapshot(folder, last.after).items}
     assert "Higher plants" in titles
 
 
@@ -336,7 +336,7 @@ def test_a_model_may_word_what_is_learned(
         memory = {"source": "learned", "distiller": "openai/replay"}
         folder = run(learning(arm("learned", memory)), limit=2)
         assert model.asked
-    steps = StepFolder(folder.path, "learned", 0).taken()
+    steps = folder.taken("learned", 0)
     assert sum(step.usage.lm_calls for step in steps) == len(model.asked)
     # What cannot be read leaves the rules' own words.
     assert any(step.added for step in steps)

@@ -157,7 +157,7 @@ def test_nothing_is_compiled_twice(
     program, spent = folder.program("made", 0), len(model.asked)
     run(experiment, limit=2)
     assert len(model.asked) == spent
-    folder.file(TrialKey("made", "t001", 0)).unlink()
+    folder.file(TrialKey("made", "t001", 0).path).unlink()
     run(experiment, limit=2)
     assert len(model.asked) == spent + 1
     assert folder.program("made", 0) == program
@@ -169,7 +169,7 @@ def test_nothing_is_compiled_twice(
     assert again["programs"].items() >= program["programs"].items()
     assert len(again["programs"]) == (4 if optimizer == "KNNFewShot" else 1)
     (folder.path / "compiled" / "made.0.json").unlink()
-    folder.file(TrialKey("made", "t001", 0)).unlink()
+    folder.file(TrialKey("made", "t001", 0).path).unlink()
     with pytest.raises(RecordError) as caught:
         run(experiment)
     assert caught.value.code == "no-program"

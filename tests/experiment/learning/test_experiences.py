@@ -13,8 +13,12 @@ from reasoningbank.errors import ModelError
 from reasoningbank.experiment import Arm, Experiment, RunFolder, TrialKey, TrialRecord
 from reasoningbank.experiment import session as sessions
 from reasoningbank.experiment import trial as trials
-from reasoningbank.experiment.records import StepFolder
-from reasoningbank.experiment.streams import Snapshots, experiences_of, outcome_of, retrieved_in
+from reasoningbank.experiment.streams import (
+    experiences_of,
+    outcome_of,
+    read_snapshot,
+    retrieved_in,
+)
 from reasoningbank.trajectory import Recorder
 
 TASK = Task("t1", "Which?", "SELECT ?the_gold {}", "http://e/", group="g", corpus="Trees")
@@ -129,7 +133,7 @@ def test_a_stream_learns_from_what_the_model_says(
     memory = {"source": "learned", "judge": judge}
     believer = {"name": "believer", "agent": "pupil", "judge_lm": "ollama/none", "memory": memory}
     folder = run(learning(believer), limit=6)
-    steps = StepFolder(folder.path, "believer", 0).taken()
+    steps = folder.taken("believer", 0)
     assert len(asked) == len(steps) == 6
     name = "lm:ollama/none"
     for step in steps:
@@ -141,7 +145,7 @@ def test_a_stream_learns_from_what_the_model_says(
         assert step.success is (True if judge == "lm" or record.strict else None)
     judges = {
         origin.judge
-        for item in Snapshots(folder.path).read(steps[-1].after).items
+        for item in read_snapshot(folder, steps[-1].after).items
         for origin in item.origins
     }
     assert judges == {name if judge == "lm" else f"execution and {name}"}

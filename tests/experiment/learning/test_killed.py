@@ -11,7 +11,6 @@ import pytest
 from faults_of_runs.nursery import Done, begin
 
 from reasoningbank.experiment import RunFolder
-from reasoningbank.experiment.records import StepFolder
 from reasoningbank.sparql import EndpointConfig
 
 from .kills import dies_before_the_step, dies_in_mid_snapshot, dies_in_mid_step
@@ -60,7 +59,7 @@ def test_it_goes_on_to_the_same_end(place: Path, death: Callable[[], None], step
     folder = RunFolder(place / "run")
     killed = command(place, "run", death)
     assert killed.status == -signal.SIGKILL
-    assert len(StepFolder(folder.path, "learned", 0).taken()) == steps
+    assert len(folder.taken("learned", 0)) == steps
     again = command(place, "run", enrol)
     assert again.status == 0, again.err
     assert left_by(folder) == left_by(RunFolder(place / "whole"))

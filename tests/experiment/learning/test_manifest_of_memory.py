@@ -13,7 +13,6 @@ from reasoningbank.cli.app import app
 from reasoningbank.errors import UsageError
 from reasoningbank.experiment import Experiment, RunFolder, rejudge_run
 from reasoningbank.experiment.manifest import code_version
-from reasoningbank.experiment.records import StepFolder
 
 from .orchard import STREAM, TEST
 
@@ -90,7 +89,7 @@ def test_judging_again_leaves_what_was_learned(learning: Make, run: Run, tmp_pat
     folder = run(learning())
     copy = RunFolder(tmp_path / "copy")
     rejudge_run(folder, "rule", out=copy)
-    taken = StepFolder(folder.path, "learned", 0).taken()
-    assert StepFolder(copy.path, "learned", 0).taken() == taken
+    taken = folder.taken("learned", 0)
+    assert copy.taken("learned", 0) == taken
     run(learning(), "copy")
-    assert StepFolder(copy.path, "learned", 0).taken() == taken
+    assert copy.taken("learned", 0) == taken

@@ -14,7 +14,6 @@ from faults_of_runs.nursery import Command, begin
 
 from reasoningbank.errors import UsageError
 from reasoningbank.experiment import Experiment, RunFolder, TrialKey, parse_experiment
-from reasoningbank.experiment.records import StepFolder
 from reasoningbank.experiment.runner import run_experiment
 from reasoningbank.sparql import EndpointConfig
 
@@ -101,7 +100,7 @@ def test_all_kinds_of_arms_end_as_in_threads(place: Place, tmp_path: Path) -> No
         shown = [folder.read(key).trajectory.of("memory_retrieved") for folder in (one, two)]
         assert [event.data for event in shown[0]] == [event.data for event in shown[1]]
     assert len(list(two.trials())) == 2 * (len(ARMS) * len(TEST) + 2 * len(STREAM))
-    assert len(StepFolder(two.path, "learned", 1).taken()) == len(STREAM)
+    assert len(two.taken("learned", 1)) == len(STREAM)
     assert len(two.read(TrialKey("linked", TEST[0], 0)).rollouts) > 0
 
 

@@ -14,10 +14,9 @@ from reasoningbank.agents import AGENTS, Attempt, Episode
 from reasoningbank.corpus import Task
 from reasoningbank.errors import EndpointError, RecordError
 from reasoningbank.experiment import Experiment, RunFolder, TrialKey, read_state, storage
-from reasoningbank.experiment.records import StepFolder
 from reasoningbank.experiment.session import TaskStream
 from reasoningbank.experiment.storage import ARCHIVE
-from reasoningbank.experiment.streams import Snapshots
+from reasoningbank.experiment.streams import read_snapshot
 from reasoningbank.memory import Snapshot
 from reasoningbank.memory.distill import Distiller
 
@@ -81,10 +80,10 @@ def undisturbed() -> dict[str, Any]:
         (Distiller, "distil", 3, True),  # in mid step
         (TaskStream, "_learn", 3, True),  # learned, and nothing of it on disk
         (Snapshot, "write", 5, True),  # the snapshot is written, the step not
-        (StepFolder, "write", 3, False),
-        (StepFolder, "write", 3, True),  # the step is written, the next trial not begun
-        (StepFolder, "write", 1, True),
-        (StepFolder, "write", len(STREAM), True),  # before the evaluation
+        (RunFolder, "write_step", 3, False),
+        (RunFolder, "write_step", 3, True),  # the step is written, the next trial not begun
+        (RunFolder, "write_step", 1, True),
+        (RunFolder, "write_step", len(STREAM), True),  # before the evaluation
         (storage.Path, "replace", 9, False),  # written, and no name yet
         (RunFolder, "write", len(STREAM) + 2, True),  # in mid evaluation
     ],
@@ -108,12 +107,12 @@ def test_it_ends_as_without_the_crash(
             run(learning())
     folder = run(learning())
     assert left_by(folder) == undisturbed
-    items = Snapshots(folder.path).read(_end(folder)).items
+    items = read_snapshot(folder, _end(folder)).items
     assert max(len(item.origins) for item in items) <= len(STREAM)
 
 
 def _end(folder: RunFolder) -> str:
-    return StepFolder(folder.path, "learned", 0).taken()[-1].after
+    return folder.taken("learned", 0)[-1].after
 
 
 def test_a_trial_on_disk_is_not_run_again_and_taught_once(
@@ -133,8 +132,8 @@ def test_a_trial_on_disk_is_not_run_again_and_taught_once(
             run(learning())
     folder = run(learning())
     assert sorted(asked) == sorted(STREAM + TEST)
-    taken = StepFolder(folder.path, "learned", 0).taken()
-    origins = [o for i in Snapshots(folder.path).read(_end(folder)).items for o in i.origins]
+    taken = folder.taken("learned", 0)
+    origins = [o for i in read_snapshot(folder, _end(folder)).items for o in i.origins]
     assert {o.trial for o in origins} <= {step.trial for step in taken}
 
 
@@ -148,13 +147,13 @@ def test_what_is_damaged_is_set_aside_and_made_again(
     folder = run(learning())
     whole = left_by(folder)
     files = {
-        "trial": folder.file(TrialKey("learned", whole[STEP]["task"], 0)),
+        "trial": folder.file(TrialKey("learned", whole[STEP]["task"], 0).path),
         "step": folder.path / STEP,
         "last snapshot": folder.path / "memory" / f"{_end(folder)}.jsonl",
     }
     if what == ["last snapshot"]:
         # It is looked at where something is left to do with it.
-        folder.file(TrialKey("learned", TEST[0], 0)).unlink()
+        folder.file(TrialKey("learned", TEST[0], 0).path).unlink()
     told: list[str] = []
     for name in what:
         files[name].write_text('{"version": 1, "arm"', encoding="utf-8")
@@ -178,7 +177,7 @@ def test_steps_of_another_history_are_told(learning: Make, run: Run) -> None:
     path = folder.path / STEP
     data = json.loads(path.read_text(encoding="utf-8"))
     path.write_text(json.dumps({**data, "before": "0" * 16}), encoding="utf-8")
-    folder.file(TrialKey("learned", data["task"], 0)).unlink()
+    folder.file(TrialKey("learned", data["task"], 0).path).unlink()
     with pytest.raises(RecordError) as caught:
         run(learning())
     assert caught.value.code == "step-does-not-follow"
@@ -226,7 +225,7 @@ def test_a_stream_stops_where_the_infrastructure_fails_and_goes_on_later(
         patched.setitem(AGENTS, "pupil", Cut)
         with pytest.raises(EndpointError, match=r"stream learned\.0, step 2 of 6.*gone.*rerun"):
             run(learning())
-    assert len(StepFolder(folder.path, "learned", 0).taken()) == 2
+    assert len(folder.taken("learned", 0)) == 2
     assert Cut.asked.count(Cut.asked[-1]) == 2
     state = read_state(folder)
     assert state is not None

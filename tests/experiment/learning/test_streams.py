@@ -15,9 +15,8 @@ from reasoningbank.corpus import Task
 from reasoningbank.errors import UsageError
 from reasoningbank.experiment import Experiment, RunFolder, TrialKey
 from reasoningbank.experiment.plan import permuted, plan_run
-from reasoningbank.experiment.records import StepFolder
 from reasoningbank.experiment.sampling import AGAIN
-from reasoningbank.experiment.streams import Snapshots
+from reasoningbank.experiment.streams import read_snapshot
 from reasoningbank.trajectory import Trajectory, Usage
 
 from .orchard import STREAM, TEST
@@ -34,7 +33,7 @@ def test_what_a_stream_learns_helps_on_held_out_tasks(learning: Make, run: Run) 
     assert len(strict) == 2 * (len(STREAM) + len(TEST))
     assert [strict[TrialKey("none", task, 0)] for task in TEST] == [False, True, False, True]
     assert all(strict[TrialKey("learned", task, 0)] for task in TEST)
-    steps = StepFolder(folder.path, "learned", 0).taken()
+    steps = folder.taken("learned", 0)
     assert [step.task for step in steps] == [
         task.id for task in permuted(plan_run(learning(NONE, LEARNED)).stream, 0)
     ]
@@ -77,7 +76,7 @@ def test_a_teacher_helps_in_the_stream_and_nowhere_else(
         assert (record.strict, len(asked)) == ((True, 2) if taught else (False, 1)), record.key
         # What the teacher says holds no row and no part of the gold.
         assert not any("t:height" in question or "t:oak" in question for question in asked)
-    steps = StepFolder(folder.path, "learned", 0).taken()
+    steps = folder.taken("learned", 0)
     assert all(step.success and step.added for step in steps)
 
 
@@ -87,7 +86,7 @@ def trajectory_of(attempt: Mapping[str, Any]) -> Trajectory:
 
 def test_each_trial_says_which_bank_it_saw(learning: Make, run: Run) -> None:
     folder = run(learning())
-    steps = StepFolder(folder.path, "learned", 0).taken()
+    steps = folder.taken("learned", 0)
     for step in steps:
         record = folder.read(TrialKey("learned", step.task, 0))
         assert (record.step, record.memory) == (step.step, step.before)
@@ -97,7 +96,7 @@ def test_each_trial_says_which_bank_it_saw(learning: Make, run: Run) -> None:
             for item in event.data["items"]
         }
         assert shown == set(step.retrieved)
-        assert shown <= {item.id for item in Snapshots(folder.path).read(step.before).items}
+        assert shown <= {item.id for item in read_snapshot(folder, step.before).items}
     assert [a.after for a in steps[:-1]] == [b.before for b in steps[1:]]
     final = steps[-1].after
     for task in TEST:
@@ -124,9 +123,9 @@ def test_orders_are_shared_by_arms_and_differ_by_seed(learning: Make) -> None:
 def test_what_memory_changed_is_told_from_what_came_with_it(learning: Make, run: Run) -> None:
     tasks = {"tasks": {"ids": STREAM}, "consolidate": False}
     folder = run(learning(NONE, LEARNED, learning=tasks))
-    steps = StepFolder(folder.path, "learned", 0).taken()
+    steps = folder.taken("learned", 0)
     assert all(step.control == f"none/{step.task}.0" for step in steps)
-    items = Snapshots(folder.path).read(steps[-1].after).items
+    items = read_snapshot(folder, steps[-1].after).items
     shown = [item for item in items if item.counters.retrieved]
     assert shown
     for item in items:
@@ -146,7 +145,7 @@ def test_streams_run_side_by_side_to_the_same_end(learning: Make, run: Run) -> N
     one = run(learning(seeds=[0, 1, 2]), "one")
     many = run(learning(seeds=[0, 1, 2], executor={"workers": 3}), "many")
     for seed in range(3):
-        ends = [StepFolder(f.path, "learned", seed).taken()[-1].after for f in (one, many)]
+        ends = [f.taken("learned", seed)[-1].after for f in (one, many)]
         assert ends[0] == ends[1]
     assert {record.key for record in one.trials()} == {record.key for record in many.trials()}
 
@@ -173,7 +172,7 @@ def test_a_limited_stream_goes_on_later_and_is_evaluated_when_it_is_whole(
 ) -> None:
     told: list[str] = []
     folder = run(learning(), limit=2, on_notice=told.append)
-    assert len(StepFolder(folder.path, "learned", 0).taken()) == 2
+    assert len(folder.taken("learned", 0)) == 2
     assert told == ["2 trials not run: stream learned.0 is at step 2 of 6"]
     assert all(record.step is not None for record in folder.trials())
     whole = run(learning(), "whole")

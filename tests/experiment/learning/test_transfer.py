@@ -10,7 +10,6 @@ import pytest
 from reasoningbank.errors import UsageError
 from reasoningbank.experiment import Experiment, RunFolder, TrialKey
 from reasoningbank.experiment.plan import plan_run
-from reasoningbank.experiment.records import StepFolder
 
 Make = Callable[..., Experiment]
 Run = Callable[..., RunFolder]
@@ -21,7 +20,7 @@ FRESH = ["t004", "t005", "t010"]
 def before(learning: Make, run: Run) -> RunFolder:
     """A run of two orders, kept in other records than those of the run that uses it."""
     folder = run(learning(seeds=[0, 1]), "before")
-    ends = {StepFolder(folder.path, "learned", order).taken()[-1].after for order in (0, 1)}
+    ends = {folder.taken("learned", order)[-1].after for order in (0, 1)}
     assert len(ends) == 2
     return folder
 
@@ -43,7 +42,7 @@ def test_each_seed_has_the_bank_of_its_order(learning: Make, run: Run, before: R
     experiment = evaluated(learning, *transfer(before))
     folder = run(experiment)
     for seed in (0, 1):
-        end = StepFolder(before.path, "learned", seed).taken()[-1].after
+        end = before.taken("learned", seed)[-1].after
         for arm in ("learned", "placebo"):
             memories = {folder.read(TrialKey(arm, task, seed)).memory for task in FRESH}
             assert memories == {end}, (arm, seed)
@@ -63,8 +62,7 @@ def test_compressed_records_do_as_well_and_others_are_refused(
     arms = transfer(kept)
     memory = {r.memory for r in first.trials()}
     assert {r.memory for r in run(evaluated(learning, *arms), "again", limit=1).trials()} == memory
-    steps = StepFolder(before.path, "learned", 1)
-    steps.set_aside(len(steps.taken()) - 1)
+    before.set_aside(before.taken("learned", 1)[-1].name)
     with pytest.raises(UsageError, match="memory banks changed"):
         run(experiment)
 
