@@ -3,7 +3,7 @@
 from reasoningbank.experiment.config import Arm, Experiment, load_experiment, parse_experiment
 from reasoningbank.experiment.context import RunContext, open_context
 from reasoningbank.experiment.executors import Observer, Progress
-from reasoningbank.experiment.plan import Plan, plan_run, plan_trials, select_tasks
+from reasoningbank.experiment.plan import Job, Plan, plan_run, plan_trials, select_tasks
 from reasoningbank.experiment.records import RunFolder, TrialKey, TrialRecord
 from reasoningbank.experiment.rejudge import Rejudged, rejudge_run
 from reasoningbank.experiment.runner import run_experiment
@@ -23,7 +23,7 @@ from reasoningbank.experiment.settings import (
     TaskSelection,
 )
 from reasoningbank.experiment.state import RunState, read_state
-from reasoningbank.experiment.trial import attempt_task, run_trial
+from reasoningbank.experiment.trial import Trial
 
 __all__ = [
     "Arm",
@@ -32,6 +32,7 @@ __all__ = [
     "Executor",
     "Experiment",
     "GoldMemory",
+    "Job",
     "LearnedMemory",
     "LearningSettings",
     "MemorySettings",
@@ -48,9 +49,9 @@ __all__ = [
     "SamplingSettings",
     "SharedMemory",
     "TaskSelection",
+    "Trial",
     "TrialKey",
     "TrialRecord",
-    "attempt_task",
     "load_experiment",
     "open_context",
     "parse_experiment",
@@ -59,6 +60,5 @@ __all__ = [
     "read_state",
     "rejudge_run",
     "run_experiment",
-    "run_trial",
     "select_tasks",
 ]

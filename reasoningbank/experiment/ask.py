@@ -25,9 +25,8 @@ from reasoningbank.experiment.context import NOTHING, Recall, RunContext, open_c
 from reasoningbank.experiment.memory_sources import opened
 from reasoningbank.experiment.plan import Job, hidden_tasks
 from reasoningbank.experiment.recall import MemoryParts
-from reasoningbank.experiment.records import TrialKey
 from reasoningbank.experiment.settings import EndpointSettings
-from reasoningbank.experiment.trial import attempt_task
+from reasoningbank.experiment.trial import Trial
 from reasoningbank.lm import PlainAdapter, UsageCounter, open_lm
 from reasoningbank.memory import MemoryBank
 from reasoningbank.nl2sparql import asked_language
@@ -130,10 +129,9 @@ class Solver:
         _check_words(question)
         task, recall, bank = self._task(question), NOTHING, self.bank
         if bank is not None:
-            job = Job(self.arm, task, TrialKey(self.arm.name, task.id, 0))
             # No record is kept, so the bank needs no name.
-            recall = self._parts.recall(job, lambda: ("", bank))
-        attempt = self._attempt(task, recall, watch=watch)
+            recall = self._parts.recall(Job(self.arm, task), lambda: ("", bank))
+        attempt = self._attempt(task, recall, watch)
         shown = tuple(str(one["id"]) for one in (recall.event or {}).get("items", ()))
         rows, note = self.rows(attempt.sparql)
         return AskResult(attempt.sparql, rows, note, attempt, shown)
@@ -176,9 +174,10 @@ class Solver:
         language = self.language or asked_language(question, self.pack)
         return Task("ask", question, "", self.pack.endpoint, language=language)
 
-    def _attempt(self, task: Task, recall: Recall, **given: Any) -> Attempt:
+    def _attempt(self, task: Task, recall: Recall, watch: Any = None, lm: Any = None) -> Attempt:
         experiment = Experiment(name="ask", pack=str(self.pack.root), arms=(self.arm,))
-        attempt = attempt_task(self.context, experiment, self.arm, task, recall=recall, **given)
+        trial = Trial(self.context, experiment, Job(self.arm, task), recall=recall, lm=lm)
+        attempt = trial.attempt(task, watch=watch)
         if attempt.status in UNJUDGED:
             raise ModelError(attempt.error)
         return attempt

@@ -27,7 +27,7 @@ from reasoningbank.experiment.executors import waits
 from reasoningbank.experiment.manifest import hash_tasks
 from reasoningbank.experiment.plan import Job
 from reasoningbank.experiment.recall import MemoryParts
-from reasoningbank.experiment.records import RunFolder, TrialKey
+from reasoningbank.experiment.records import RunFolder
 from reasoningbank.experiment.settings import CompileSettings
 from reasoningbank.experiment.trial import ENDS_THE_RUN, Trial
 from reasoningbank.judge import ExecutionMetric, to_examples
@@ -213,7 +213,7 @@ class Compilation:
         """Let the agent answer a training question, as in a trial."""
         # What is only looked at has no question.
         task, arm = self._known.get(question, self.tasks[0]), self.arm
-        job = Job(arm, task, TrialKey(arm.name, task.id, self.seed))
+        job = Job(arm, task, self.seed)
         parts, recall = (self.context, self.experiment, job), Recall(question=question, adopt=adopt)
         trial = Trial(*parts, recall=recall, lm=dspy.settings.lm)
         for seconds in (0.0, *waits(self.experiment.retries)):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -44,8 +45,13 @@ class Job:
 
     arm: Arm
     task: Task
-    key: TrialKey
+    seed: int = 0
     step: int | None = None
+
+    @functools.cached_property
+    def key(self) -> TrialKey:
+        """What identifies the trial in the run."""
+        return TrialKey(self.arm.name, self.task.id, self.seed)
 
     @property
     def teaches(self) -> bool:
@@ -299,16 +305,12 @@ def plan_trials(
         seeds = seeds_of(experiment, arm)
         if experiment.mode == "learn" and (arm.learns or arm.stream):
             planned += [
-                Job(arm, task, TrialKey(arm.name, task.id, seed), step)
+                Job(arm, task, seed, step)
                 for seed in seeds
                 for step, task in enumerate(permuted(stream, seed)[:limit])
             ]
         mine = [find_task(tasks, task_id) for task_id in arm.tasks] if arm.tasks else list(tasks)
-        planned += [
-            Job(arm, task, TrialKey(arm.name, task.id, seed))
-            for task in mine[: arm.first][:limit]
-            for seed in seeds
-        ]
+        planned += [Job(arm, task, seed) for task in mine[: arm.first][:limit] for seed in seeds]
     return planned
 
 
@@ -336,5 +338,5 @@ def is_done(folder: RunFolder, job: Job, there: Collection[str]) -> bool:
     if job.key.path not in there or not job.teaches:
         return job.key.path in there
     with contextlib.suppress(RecordError):
-        return folder.step(job.key.arm, job.key.seed, job.step or 0) is not None
+        return folder.step(job.arm.name, job.seed, job.step or 0) is not None
     return False

@@ -187,7 +187,7 @@ class MemoryParts:
             turns = shown_demonstrations(items, MOST_DEMONSTRATIONS, self._work)
         if not isinstance(memory, RandomMemory):
             return replace(found, demonstrations=turns)
-        chance: dict[str, Any] = {"seed": job.key.seed, "kinds": _kinds(memory)}
+        chance: dict[str, Any] = {"seed": job.seed, "kinds": _kinds(memory)}
         shown |= {"tokens": found.tokens, **chance}
         answered = sum(one.tokens for one in found.found if one.example is not None)
         items_at_random = retrieve_random(bank, question, example_tokens=answered, **shown)
@@ -213,7 +213,7 @@ class MemoryParts:
     def _tools(
         self, job: Job, memory: RetrievedMemory, bank: MemoryBank, leakage: LeakageFilter
     ) -> Callable[[Recorder], Mapping[str, Callable[..., Any]]]:
-        seed = job.key.seed if isinstance(memory, RandomMemory) else None
+        seed = job.seed if isinstance(memory, RandomMemory) else None
         given: dict[str, Any] = {"leakage": leakage, "scope": self._scope, "random_seed": seed}
         given |= {"kinds": _kinds(memory), "items": memory.items, "tokens": memory.tokens}
 

@@ -159,15 +159,13 @@ class LearningSession:
 
     def _stream(self, job: Job) -> TaskStream:
         if (place := _place(job)) not in self._streams:
-            self._streams[place] = TaskStream(self, job.arm, job.key.seed)
+            self._streams[place] = TaskStream(self, job.arm, job.seed)
         return self._streams[place]
 
     def _lost(self) -> list[Job]:
         """Return the last steps of streams whose final bank can no longer be read."""
         lost: list[Job] = []
-        roots = [
-            (bank_arm(self.experiment, j.arm), j.key.seed) for j in self.todo if j.step is None
-        ]
+        roots = [(bank_arm(self.experiment, j.arm), j.seed) for j in self.todo if j.step is None]
         for name, order in sorted({(root.name, seed) for root, seed in roots if root.learns}):
             with contextlib.suppress(RecordError):
                 taken = self.folder.taken(name, order)
@@ -182,19 +180,19 @@ class LearningSession:
         root, arm = bank_arm(self.experiment, job.arm), job.arm
         if job.teaches:
             for task in self._stream(job).tasks:
-                name, found = self.control(arm, task.id, job.key.seed)
+                name, found = self.control(arm, task.id, job.seed)
                 if name and (found is None or found.failed):
-                    return f"stream {arm.name}.{job.key.seed} waits for the trials of {name}"
+                    return f"stream {arm.name}.{job.seed} waits for the trials of {name}"
         elif job.step is None and root.learns:
-            taken = len(self.folder.taken(root.name, job.key.seed))
+            taken = len(self.folder.taken(root.name, job.seed))
             if taken < (every := len(self.plan.stream)):
-                return f"stream {root.name}.{job.key.seed} is at step {taken} of {every}"
+                return f"stream {root.name}.{job.seed} is at step {taken} of {every}"
         if arm.compile and self._program(job) is None:
             if arm.compiled_like and self._limit(job) is None:
-                return f"{arm.name} waits for the stream {arm.compiled_like}.{job.key.seed}"
-            return f"{arm.name}.{job.key.seed} waits to be compiled"
+                return f"{arm.name} waits for the stream {arm.compiled_like}.{job.seed}"
+            return f"{arm.name}.{job.seed} waits to be compiled"
         if arm.tokens_from and job.step is None and self._tokens(job) is None:
-            return f"{arm.tokens_from}, whose tokens {job.key.arm} matches, lacks their tasks"
+            return f"{arm.tokens_from}, whose tokens {job.arm.name} matches, lacks their tasks"
         return ""
 
     def _compile(self, jobs: Sequence[Job]) -> bool:
@@ -228,7 +226,7 @@ class LearningSession:
 
     def _limit(self, job: Job) -> int | None:
         """Return the most tokens of compiling; None without a limit, or before it is known."""
-        settings, like, seed = job.arm.compile, job.arm.compiled_like, job.key.seed
+        settings, like, seed = job.arm.compile, job.arm.compiled_like, job.seed
         if not like:
             return settings.tokens if settings else None
         steps = self.folder.taken(like, seed)
@@ -264,7 +262,7 @@ class LearningSession:
         """Return the hash of the snapshot of a trial's bank, which is then on disk."""
         if job.teaches:
             return self._streams[_place(job)].bank[0]
-        root, seed = bank_arm(self.experiment, job.arm), job.key.seed
+        root, seed = bank_arm(self.experiment, job.arm), job.seed
         place = (root.name, seed if root.bank_per_seed else None)
         with self._lock:
             if place not in self._names:
@@ -306,7 +304,7 @@ class LearningSession:
 
 
 def _place(job: Job) -> tuple[str, int]:
-    return job.key.arm, job.key.seed
+    return job.arm.name, job.seed
 
 
 class TaskStream:
@@ -345,7 +343,7 @@ class TaskStream:
                 if not self._there(key) and wanted:
                     # Its record was lost or damaged; what was learned from it remains.
                     if self._open(step.before):
-                        yield Job(self.arm, task, key, number)
+                        yield Job(self.arm, task, self.order, number)
                     else:
                         session.on_notice(f"{key.path}: is lost, and so is the memory it saw")
                 after.append(step.after)
@@ -361,7 +359,7 @@ class TaskStream:
             if not self._there(key):
                 if not wanted:
                     return
-                yield Job(self.arm, task, key, number)
+                yield Job(self.arm, task, self.order, number)
                 if not self._folder.exists(key.path):
                     return
             taken = self._take(key, task)

@@ -37,10 +37,10 @@ from reasoningbank.errors import (
     SetupError,
     UsageError,
 )
-from reasoningbank.experiment.config import Arm, Experiment
+from reasoningbank.experiment.config import Experiment
 from reasoningbank.experiment.context import NOTHING, Recall, RunContext
 from reasoningbank.experiment.plan import Job
-from reasoningbank.experiment.records import TrialKey, TrialRecord
+from reasoningbank.experiment.records import TrialRecord
 from reasoningbank.experiment.sampling import Rollout, Sampled, Teacher, rollout_seed, sample
 from reasoningbank.experiment.settings import SamplingSettings
 from reasoningbank.findings import Finding
@@ -66,34 +66,17 @@ _MISTAKES = (FileNotFoundError, FileExistsError, IsADirectoryError, NotADirector
              PermissionError)  # fmt: skip
 
 
-def run_trial(
-    context: RunContext, experiment: Experiment, arm: Arm, task: Task, key: TrialKey
-) -> TrialRecord:
-    """Run one trial once and return its record; see `Trial.run`."""
-    return Trial(context, experiment, Job(arm, task, key)).run()
-
-
-def attempt_task(
-    context: RunContext,
-    experiment: Experiment,
-    arm: Arm,
-    task: Task,
-    *,
-    recall: Recall = NOTHING,
-    lm: dspy.BaseLM | None = None,
-    watch: Callable[[Event], None] | None = None,
-) -> Attempt:
-    """Let the arm's agent answer a task, as the agent may see it, unjudged and outside a run.
-
-    `lm` is asked instead of the arm's model.
-    """
-    job = Job(arm, task, TrialKey(arm.name, task.id, 0))
-    return Trial(context, experiment, job, recall=recall, lm=lm).attempt(task, watch=watch)
-
-
 @dataclass
 class Trial:
-    """One trial, which may be run again after infrastructure errors."""
+    """One trial, which may be run again after infrastructure errors.
+
+    Attributes:
+        worker: Which worker runs it; a local model has a slot for each.
+        remember: Returns what it is given of memory, when it begins.
+        tokens: Tokens of the trial that it matches.
+        recall: What it was given.
+        lm: Asked instead of the arm's model.
+    """
 
     context: RunContext
     experiment: Experiment
@@ -180,7 +163,7 @@ class Trial:
             lms = {"solver": self.lm, "extractor": self.lm}
         elif model is not None:
             fast = context.models[arm.fast_lm] if arm.fast_lm else model
-            seed = rollout_seed(self.job.key.seed, number)
+            seed = rollout_seed(self.job.seed, number)
             lms = {
                 role: one.lm(
                     role=role,

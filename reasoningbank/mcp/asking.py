@@ -14,9 +14,8 @@ from reasoningbank.algebra import QueryRequest
 from reasoningbank.algebra.evaluation import naming_columns
 from reasoningbank.corpus import Task
 from reasoningbank.errors import BudgetError, ModelError, SetupError, ToolError, UsageError
-from reasoningbank.experiment import Arm, Experiment
+from reasoningbank.experiment import Arm, Experiment, Job, Trial
 from reasoningbank.experiment.context import context_at
-from reasoningbank.experiment.trial import attempt_task
 from reasoningbank.judge import GoldStore
 from reasoningbank.lm import open_lm
 from reasoningbank.mcp.sessions import MAX_QUESTION, Opened, Session, Settings
@@ -110,7 +109,8 @@ class Asker:
             check()
         try:
             check()
-            attempt = attempt_task(self._world, self._experiment, self._arm, task, watch=watch)
+            trial = Trial(self._world, self._experiment, Job(self._arm, task))
+            attempt = trial.attempt(task, watch=watch)
         finally:
             self._lock.release()
         if attempt.status in UNJUDGED:

@@ -9,13 +9,12 @@ from typing import Any
 import pytest
 
 from reasoningbank.corpus import Task
-from reasoningbank.experiment import Arm, TrialKey
+from reasoningbank.experiment import Arm
 from reasoningbank.experiment.executors import run_chains
 from reasoningbank.experiment.plan import Job
 
 ARM = Arm(name="a", agent="oracle")
-JOBS = [Job(ARM, Task(f"t{i}", "?", "ASK {}", "http://e/"), TrialKey("a", f"t{i}", 0)) for i in
-        range(20)]  # fmt: skip
+JOBS = [Job(ARM, Task(f"t{i}", "?", "ASK {}", "http://e/")) for i in range(20)]
 
 
 class Sink:

@@ -14,7 +14,7 @@ from dspy.utils.exceptions import LMServerError
 
 from reasoningbank.agents import Attempt
 from reasoningbank.corpus import Task
-from reasoningbank.experiment import Experiment, RunContext, TrialKey, run_trial
+from reasoningbank.experiment import Experiment, Job, RunContext, Trial, TrialKey
 from reasoningbank.experiment.records import TrialRecord
 from reasoningbank.experiment.trial import judge_attempts, judge_record
 from reasoningbank.judge import ExecutionJudge, GoldStore
@@ -79,7 +79,7 @@ def test_a_trial_is_judged_by_a_model_that_sees_neither_gold_nor_boast(
 ) -> None:
     solver, judge = Model({"sparql": MINE}), Model(NO)
     open_world = replace(world, models={"local-small": solver, "local": judge})  # type: ignore[dict-item]
-    record = run_trial(open_world, experiment, experiment.arms[0], TASK, KEY)
+    record = Trial(open_world, experiment, Job(experiment.arms[0], TASK)).run()
     assert record.verdict is not None
     # The gold did decide, and the evidence shows it to people.
     assert record.verdict["f1"] == 0.5
@@ -134,7 +134,7 @@ def test_a_model_that_is_gone_costs_its_judgement_and_not_the_trial(
     solver = Model({"sparql": MINE})
     judge = Model(NO, Gone)
     open_world = replace(world, models={"local-small": solver, "local": judge})  # type: ignore[dict-item]
-    record = run_trial(open_world, experiment, experiment.arms[0], TASK, KEY)
+    record = Trial(open_world, experiment, Job(experiment.arms[0], TASK)).run()
     assert record.status == "submitted"
     assert record.verdict is not None
     assert record.judgements == {}
@@ -145,7 +145,7 @@ def test_attempts_that_were_not_chosen_are_judged_once(
 ) -> None:
     solver, judge = Model({"sparql": MINE}), Model(NO)
     open_world = replace(world, models={"local-small": solver, "local": judge})  # type: ignore[dict-item]
-    record = run_trial(open_world, experiment, experiment.arms[0], TASK, KEY)
+    record = Trial(open_world, experiment, Job(experiment.arms[0], TASK)).run()
     known = {"success": True, "reason": "said before"}
     others = [
         {"number": 1, "sparql": MINE, "verdict": record.verdict, "judgements": {},

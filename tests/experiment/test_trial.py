@@ -22,7 +22,6 @@ from reasoningbank.experiment import (
     RunFolder,
     TrialKey,
     TrialRecord,
-    run_trial,
 )
 from reasoningbank.experiment.context import Recall
 from reasoningbank.experiment.plan import Job
@@ -85,7 +84,7 @@ def test_a_right_query_is_judged_and_recorded_whole(
 ) -> None:
     plan = experiment("direct")
     world = place.with_replies({"sparql": RIGHT})
-    record = run_trial(world, plan, plan.arms[0], TASK, KEY)
+    record = Trial(world, plan, Job(plan.arms[0], TASK)).run()
     assert record.strict
     assert (record.status, record.sparql, record.group) == ("submitted", RIGHT, "g")
     assert record.model == {"model": "scripted"}
@@ -113,7 +112,7 @@ def test_matched_attempts_begin_with_the_one_of_an_arm_without_memory(
     )
     asked: list[dict[str, Any]] = []
     world = place.with_replies({"sparql": RIGHT}, asked=asked)
-    record = Trial(world, plan, Job(plan.arms[0], TASK, KEY), tokens=tokens).run()
+    record = Trial(world, plan, Job(plan.arms[0], TASK), tokens=tokens).run()
     assert [settings["temperature"] for settings in asked] == temperatures
     assert len({settings["seed"] for settings in asked}) == len(asked)
     assert asked[0]["seed"] == KEY.seed
@@ -129,7 +128,7 @@ def test_attempts_after_the_first_have_the_temperature_of_the_sampling(
     plan = experiment_on(Path("p"), given)
     asked: list[dict[str, Any]] = []
     world = place.with_replies({"sparql": RIGHT}, asked=asked)
-    run_trial(world, plan, plan.arms[0], TASK, KEY)
+    Trial(world, plan, Job(plan.arms[0], TASK)).run()
     assert [settings["temperature"] for settings in asked] == [0.0, 0.9, 0.9]
 
 
@@ -143,7 +142,7 @@ def test_retries_see_each_example_alone(
     world = place.with_replies({"sparql": "SELECT ?x { ?x a <urn:x> }"}, asked=asked)
     examples = (FewShotExample("Nearest?", "ASK {}"), FewShotExample("Other?", "ASK {}"))
     recall = Recall(examples=examples)
-    record = Trial(world, plan, Job(plan.arms[0], TASK, KEY), remember=lambda: recall).run()
+    record = Trial(world, plan, Job(plan.arms[0], TASK), remember=lambda: recall).run()
     assert [settings["temperature"] for settings in asked] == [0.0, 0.0, 0.0, 0.9]
     attempts = [json.dumps(one["trajectory"]) for one in record.rollouts]
     attempts.append(json.dumps(record.trajectory.to_json()))
@@ -159,7 +158,7 @@ def test_a_wrong_query_is_the_agents_failure(
     place: Place, experiment: Callable[[str], Experiment], sparql: str, status: str
 ) -> None:
     plan = experiment("direct")
-    record = run_trial(place.with_replies({"sparql": sparql}), plan, plan.arms[0], TASK, KEY)
+    record = Trial(place.with_replies({"sparql": sparql}), plan, Job(plan.arms[0], TASK)).run()
     assert record.verdict is not None
     assert record.verdict["status"] == status
     assert not record.strict
@@ -170,7 +169,7 @@ def test_no_query_is_the_agents_failure(
     place: Place, experiment: Callable[[str], Experiment]
 ) -> None:
     plan = experiment("direct")
-    record = run_trial(place.with_replies({"sparql": "no idea"}), plan, plan.arms[0], TASK, KEY)
+    record = Trial(place.with_replies({"sparql": "no idea"}), plan, Job(plan.arms[0], TASK)).run()
     assert (record.status, record.sparql) == ("refused", None)
     assert record.verdict is not None
     assert record.verdict["status"] == "no_query"
@@ -181,7 +180,7 @@ def test_the_gold_never_reaches_the_model(
 ) -> None:
     plan = experiment("direct")
     world = place.with_replies({"sparql": RIGHT})
-    record = run_trial(world, plan, plan.arms[0], TASK, KEY)
+    record = Trial(world, plan, Job(plan.arms[0], TASK)).run()
     assert TASK.query in json.dumps(record.trajectory.to_json())
     assert "marked_gold" not in json.dumps(record.trajectory.to_json())
 
@@ -200,7 +199,7 @@ def test_agents_are_handed_blind_tasks_and_the_oracle_the_gold(
     monkeypatch.setattr(Trial, "attempt", spy)
     for agent in ("oracle", "direct"):
         plan = experiment(agent)
-        run_trial(place.with_replies({"sparql": RIGHT}), plan, plan.arms[0], TASK, KEY)
+        Trial(place.with_replies({"sparql": RIGHT}), plan, Job(plan.arms[0], TASK)).run()
     assert seen["oracle"] == TASK
     assert seen["direct"] == TASK.blind()
     assert "marked_gold" not in repr(seen["direct"])
@@ -209,7 +208,7 @@ def test_agents_are_handed_blind_tasks_and_the_oracle_the_gold(
 def test_secrets_are_not_recorded(place: Place, experiment: Callable[[str], Experiment]) -> None:
     plan = experiment("direct")
     world = place.with_replies({"sparql": f"# key-123\n{RIGHT}"}, secrets=("key-123",))
-    record = run_trial(world, plan, plan.arms[0], TASK, KEY)
+    record = Trial(world, plan, Job(plan.arms[0], TASK)).run()
     assert "key-123" not in json.dumps(record.trajectory.to_json())
 
 
@@ -221,9 +220,9 @@ def test_an_endpoint_that_is_gone_is_an_error_and_never_a_failure(
     plan = experiment(agent)
     world = place.with_replies({"sparql": RIGHT})
     if gold_is_known:
-        assert run_trial(world, plan, plan.arms[0], TASK, KEY).strict
+        assert Trial(world, plan, Job(plan.arms[0], TASK)).run().strict
     place.server.stop()
-    record = run_trial(world, plan, plan.arms[0], TASK, KEY)
+    record = Trial(world, plan, Job(plan.arms[0], TASK)).run()
     assert (record.status, record.verdict) == ("error", None)
     assert "127.0.0.1" in record.error
     assert record.trajectory.of("submit")
@@ -241,7 +240,7 @@ def test_no_query_because_the_endpoint_was_gone_is_an_error(
     world = place.with_replies(look, give_up)
     world.judge.judge(TASK, RIGHT)
     place.server.stop()
-    record = run_trial(world, plan, plan.arms[0], TASK, KEY)
+    record = Trial(world, plan, Job(plan.arms[0], TASK)).run()
     assert (record.status, record.verdict, record.sparql) == ("error", None, None)
     assert "endpoint failed" in record.error
 
@@ -254,7 +253,7 @@ def test_a_model_that_is_gone_is_an_error_and_never_a_failure(
     with open_lm(name, api_base="http://127.0.0.1:9/v1") as handle:
         unpatient = _Unpatient(handle)
         world = replace(place.world, models={name: unpatient})  # type: ignore[dict-item]
-        record = run_trial(world, plan, plan.arms[0], TASK, KEY)
+        record = Trial(world, plan, Job(plan.arms[0], TASK)).run()
     assert (record.status, record.verdict) == ("error", None)
     assert record.trajectory.of("error")[0].data["type"] == "ModelError"
 
@@ -275,7 +274,7 @@ def test_only_judging_is_tried_again_where_only_judging_failed(
     place: Place, experiment: Callable[[str], Experiment], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plan = experiment("direct")
-    trial = Trial(place.with_replies({"sparql": RIGHT}), plan, Job(plan.arms[0], TASK, KEY))
+    trial = Trial(place.with_replies({"sparql": RIGHT}), plan, Job(plan.arms[0], TASK))
     with monkeypatch.context() as patched:
         patched.setattr(ExecutionJudge, "examine", _gone)
         spoiled = trial.run()
@@ -305,10 +304,10 @@ def test_an_arm_has_the_tools_that_it_names(
     monkeypatch.setitem(AGENTS, "looker", Looker)
     for tools in (None, ["sparql_query", "sparql_peek"], [], "all"):
         plan = experiment_on(Path("p"), {"name": "arm", "agent": "looker", "tools": tools})
-        run_trial(place.world, plan, plan.arms[0], TASK, KEY)
+        Trial(place.world, plan, Job(plan.arms[0], TASK)).run()
     assert seen[0] == sorted(DEFAULT_TOOLS)
     assert seen[1:3] == [["sparql_peek", "sparql_query"], []]
     assert len(seen[3]) == 20
     plan = experiment_on(Path("p"), {"name": "arm", "agent": "looker", "tools": ["sparql_qery"]})
     with pytest.raises(UsageError, match="arm arm: unknown tool 'sparql_qery'; choose from"):
-        run_trial(place.world, plan, plan.arms[0], TASK, KEY)
+        Trial(place.world, plan, Job(plan.arms[0], TASK)).run()

@@ -29,7 +29,7 @@ def test_a_question_that_waits_is_given_up_when_it_is_called_off(
     asker: Asker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     begun: list[int] = []
-    monkeypatch.setattr(asking, "attempt_task", lambda *_, **__: begun.append(1))
+    monkeypatch.setattr(asking.Trial, "attempt", lambda *_, **__: begun.append(1))
     stops = [threading.Event() for _ in range(3)]
     faults: list[Exception] = []
 
@@ -66,6 +66,6 @@ def test_an_attempt_ends_with_its_next_step_when_it_is_called_off(
             return Attempt(None, str(error), "exhausted", Usage(), Recorder().trajectory())
         raise AssertionError("it went on")
 
-    monkeypatch.setattr(asking, "attempt_task", attempt)
+    monkeypatch.setattr(asking.Trial, "attempt", attempt)
     with pytest.raises(ToolError, match="wrote no query"):
         asker._attempt("Which trees?", stop)
