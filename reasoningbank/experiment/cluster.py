@@ -38,7 +38,7 @@ from reasoningbank.cache import cache_dir
 from reasoningbank.corpus import SETS, Pack, load_pack
 from reasoningbank.errors import EndpointError, ReasoningBankError, SetupError, UsageError
 from reasoningbank.experiment.config import Experiment
-from reasoningbank.experiment.context import NOTHING, Given, Recall, RunContext, context_at
+from reasoningbank.experiment.context import Given, RunContext, context_at
 from reasoningbank.experiment.executors import Retrier
 from reasoningbank.experiment.manifest import code_version, own_code
 from reasoningbank.experiment.plan import Job, Plan, check_parts
@@ -87,7 +87,7 @@ def open_cluster(
         slots = client.nthreads()
         on_notice(f"{len(slots)} Dask workers, {sum(slots.values())} trials at one time")
         setup = WorkerSetup(experiment, config, plan, models)
-        _check_workers(client, setup.needs)
+        _check_workers(client, setup)
         share = partial(share_limits, config, models)
         try:
             _register(client, setup, name)
@@ -174,10 +174,10 @@ class Cluster:
             return future
 
 
-def _check_workers(client: Any, needs: Needs) -> None:
+def _check_workers(client: Any, setup: WorkerSetup) -> None:
     """Ask all workers what they lack, and say it in one line."""
     lacks: dict[str, list[str]] = {}
-    for worker, found in client.run(lacking, needs, on_error="return").items():
+    for worker, found in client.run(WorkerSetup.lacking, setup, on_error="return").items():
         if isinstance(found, OSError):
             # It ended while it was asked; one that joins in its place is asked by its setup.
             continue
@@ -245,54 +245,6 @@ def _check_reach(
 # -- on a worker -----------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Needs:
-    """What a worker must have before a run begins."""
-
-    experiment: Experiment
-    version: tuple[str, str]
-    #: A hash of each own part, by its import path.
-    own: Mapping[str, str]
-    addresses: tuple[str, ...]
-    models: tuple[ModelHandle, ...]
-
-    @classmethod
-    def of(
-        cls, experiment: Experiment, config: EndpointConfig, models: Mapping[str, ModelHandle]
-    ) -> Needs:
-        """Return what a run needs."""
-        used = tuple(models.values())
-        addresses = dict.fromkeys(filter(None, [config.address, *map(address_of, used)]))
-        return cls(experiment, _version(), own_code(experiment), tuple(addresses), used)
-
-
-def lacking(needs: Needs) -> list[str]:
-    """Return what this machine lacks for a run, one clause each."""
-    if (mine := _version()) != needs.version:
-        versions = [f"{one} (prompts {prompts})" for one, prompts in (mine, needs.version)]
-        return [f"reasoningbank {versions[0]} instead of {versions[1]}"]
-    checks: list[Callable[[], object]] = [
-        *(partial(check_parts, arm) for arm in needs.experiment.arms),
-        *(partial(_reach, address) for address in needs.addresses),
-        *(partial(_check_model, one) for one in needs.models if not parse_name(one.name).is_local),
-    ]
-    if any(arm.agent == "rlm" for arm in needs.experiment.arms):
-        checks.append(deno_executable)
-    if needs.experiment.uses_memory:
-        checks.append(open_embedder)
-    found: list[str] = []
-    for check in checks:
-        try:
-            check()
-        except (ReasoningBankError, OSError) as error:
-            found.append(str(error))
-    here = own_code(needs.experiment) if not found else needs.own
-    found += [
-        f"{one} has other code than the driver's" for one in here if here[one] != needs.own[one]
-    ]
-    return list(dict.fromkeys(found))
-
-
 def address_of(model: ModelHandle) -> str:
     """Return where a model is asked; empty for its provider's own address."""
     return str(model.api_base or model.fingerprint.get("api_base") or "")
@@ -337,13 +289,38 @@ class WorkerSetup(distributed.WorkerPlugin):  # type: ignore[misc]
         plan: Plan,
         models: Mapping[str, ModelHandle],
     ) -> None:
-        self.experiment, self.needs = experiment, Needs.of(experiment, config, models)
+        self.experiment, self.version, self.own = experiment, _version(), own_code(experiment)
         self._config, self._models, self._files = config, models, packed(plan.pack)
         self._plan = replace(plan, jobs=())
 
+    def lacking(self) -> list[str]:
+        """Return what this machine lacks for the run, one clause each."""
+        if (mine := _version()) != self.version:
+            versions = [f"{one} (prompts {prompts})" for one, prompts in (mine, self.version)]
+            return [f"reasoningbank {versions[0]} instead of {versions[1]}"]
+        models, arms = self._models.values(), self.experiment.arms
+        addresses = filter(None, [self._config.address, *map(address_of, models)])
+        checks: list[Callable[[], object]] = [
+            *(partial(check_parts, arm) for arm in arms),
+            *(partial(_reach, address) for address in dict.fromkeys(addresses)),
+            *(partial(_check_model, one) for one in models if not parse_name(one.name).is_local),
+            *([deno_executable] if any(arm.agent == "rlm" for arm in arms) else []),
+            *([open_embedder] if self.experiment.uses_memory else []),
+        ]
+        found: list[str] = []
+        for check in checks:
+            try:
+                check()
+            except (ReasoningBankError, OSError) as error:
+                found.append(str(error))
+        here = self.own if found else own_code(self.experiment)
+        other = [one for one in here if here[one] != self.own[one]]
+        found += [f"{one} has other code than the driver's" for one in other]
+        return list(dict.fromkeys(found))
+
     def setup(self, worker: Any) -> None:
         """Create what cannot be pickled; refuse a worker that lacks something and joins late."""
-        self._refused = bool(found := lacking(self.needs))
+        self._refused = bool(found := self.lacking())
         if found:
             # Dask would keep a worker whose plugin fails.
             worker.loop.call_later(CLOSE_S, worker.close)
@@ -370,12 +347,7 @@ class WorkerSetup(distributed.WorkerPlugin):  # type: ignore[misc]
         with self._lock:
             context = self._context = self._context or self._open()
         with self._bank(job, given.bank, raw) as bank:
-
-            def remember() -> Recall:
-                if not self.experiment.uses_memory:
-                    return NOTHING
-                return self._parts.recall(job, lambda: (given.bank, bank), given.program)
-
+            remember = partial(self._parts.recall, job, lambda: (given.bank, bank), given.program)
             parts = context, self.experiment, job, self._number
             trial = Trial(*parts, remember=remember, tokens=given.tokens)
             record = self._retrier.run(trial)
@@ -420,8 +392,7 @@ class WorkerSetup(distributed.WorkerPlugin):  # type: ignore[misc]
             hidden_by_task=plan.hidden_by_task,
         )
         context = self._stack.enter_context(opened)
-        if self.experiment.uses_memory:
-            self._parts = MemoryParts(context, plan.corpus, plan.tasks)
+        self._parts = MemoryParts(context, plan.corpus, plan.tasks)
         return context
 
 

@@ -45,7 +45,7 @@ from reasoningbank.memory.demonstrations import (
 from reasoningbank.memory.distill import Distiller
 from reasoningbank.memory.item import Turn
 from reasoningbank.memory.schema_card import SchemaCard
-from reasoningbank.retrieval import open_embedder
+from reasoningbank.retrieval import Embedder, open_embedder
 from reasoningbank.sparql import Discovery, discover
 from reasoningbank.tools import MemoryTools, SPARQLTools
 from reasoningbank.trajectory import Recorder
@@ -67,11 +67,15 @@ class MemoryParts:
         key = context.pack.key if context.pack else ""
         self._scope = Scope(pack=key, endpoint=context.endpoint.url)
         self._worked: dict[str, tuple[Turn, ...]] = {}
-        self.embedder = open_embedder()
         self._builders: dict[str, ContextBuilder] = {}
         self._discovery: Discovery | None = None
         self._schema_card: SchemaCard | None = None
         self._lock = threading.Lock()
+
+    @property
+    def embedder(self) -> Embedder:
+        """The embedder of banks and cards; runs without memory need none."""
+        return open_embedder()
 
     def open_bank(self, snapshot: Snapshot) -> MemoryBank:
         """Return a bank with the content of a snapshot."""

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 
 from reasoningbank.agents import asks_model
 from reasoningbank.errors import RecordError, UsageError, need_package
 from reasoningbank.experiment.config import Experiment
 from reasoningbank.experiment.context import (
-    Given,
     context_at,
     data_files,
     demonstration_files,
@@ -32,7 +31,6 @@ from reasoningbank.experiment.plan import Job, Plan, is_done, plan_run
 from reasoningbank.experiment.records import RunFolder, TrialKey, TrialRecord
 from reasoningbank.experiment.settings import LearnedMemory
 from reasoningbank.experiment.state import StateWriter, hold_run, interruptible
-from reasoningbank.experiment.trial import Trial
 from reasoningbank.imports import is_import_path
 from reasoningbank.judge import GoldStore
 from reasoningbank.lm import ModelHandle, open_lm, price_of
@@ -176,30 +174,23 @@ def _run_trials(
             hidden_by_task=plan.hidden_by_task,
         )
     )
-    session = None
-    if experiment.uses_memory:
-        # Runs without memory need not import it.
-        from reasoningbank.experiment.session import LearningSession
+    # Imports memory, which takes a while.
+    from reasoningbank.experiment.session import LearningSession
 
-        session = LearningSession(experiment, plan, writer, context, todo, again, missing)
-        stack.callback(session.close)
-
+    session = LearningSession(experiment, plan, writer, context, todo, again, missing)
+    stack.callback(session.close)
     retrier = Retrier(experiment.retries, writer.stop.event.wait)
 
     def work(job: Job, worker: int) -> TrialRecord | None:
         if cluster is not None:
-            return cluster.run(job, session.given(job) if session is not None else Given())
-        if session is not None:
-            return retrier.run(session.trial(job, worker))
-        return retrier.run(Trial(context, experiment, job, worker))
+            return cluster.run(job, session.given(job))
+        return retrier.run(session.trial(job, worker))
 
-    waves: Iterable[list[Iterable[Job]]] = [[[job] for job in todo]]
     workers = cluster.slots if cluster is not None else lambda: executor.workers
-    for chains in session.waves() if session is not None else waves:
+    for chains in session.waves():
         run_chains(chains, work, writer, workers=workers, stop=writer.stop.event)
     writer.finish()
-    if session is not None:
-        session.finish()
+    session.finish()
 
 
 def _repeatable(

@@ -1,4 +1,4 @@
-"""One invocation of a run whose arms use memory: which trials can run when, and with what.
+"""One invocation of a run: which trials can run when, and with what.
 
 A stream takes training tasks one after another, each with what was learned before it. Its state is
 only on disk: the records of its trials, a snapshot of the bank per step, and a file per step that
@@ -42,7 +42,7 @@ from reasoningbank.trajectory import Usage
 
 @dataclass
 class LearningSession:
-    """Orders the trials of a run with memory, context layers or sampling, and equips them."""
+    """Orders the trials of a run, and gives them what they need of other trials and of memory."""
 
     experiment: Experiment
     plan: Plan
@@ -56,6 +56,9 @@ class LearningSession:
         self.folder, self.stop = self.writer.folder, self.writer.stop.event
         self.on_notice = self.writer.on_notice
         self.parts = MemoryParts(self.context, self.plan.corpus, self.plan.tasks)
+        if self.experiment.uses_memory:
+            # A missing embedder ends the run before its first trial.
+            _ = self.parts.embedder
         self._names: dict[tuple[str, int | None], str] = {}
         self._banks: dict[str, MemoryBank] = {}
         self._lock = threading.Lock()

@@ -7,7 +7,6 @@ import json
 import zipfile
 from collections.abc import Callable
 from concurrent.futures import CancelledError
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -21,11 +20,9 @@ from reasoningbank.errors import SetupError, UsageError
 from reasoningbank.experiment import Experiment, RunFolder, plan_run, run_experiment
 from reasoningbank.experiment.cluster import (
     Cluster,
-    Needs,
     WorkerSetup,
     _check_reach,
     _register,
-    lacking,
     packed,
     share_limits,
 )
@@ -91,7 +88,7 @@ def test_a_worker_with_another_version_is_refused(
 ) -> None:
     experiment = experiment_on(make_pack(1))
     setup = WorkerSetup(experiment, EndpointConfig("https://e/"), plan_run(experiment), {})
-    setup.needs = replace(setup.needs, version=("0.0.1", "1"))
+    setup.version = ("0.0.1", "1")
     called: list[Any] = []
     loop = SimpleNamespace(call_later=lambda _, call: called.append(call))
     with pytest.raises(UsageError) as caught:
@@ -118,15 +115,19 @@ def test_a_worker_says_all_that_it_lacks(
         "near": ModelHandle("local", api_base="http://127.0.0.1:9/v1"),
         "moved": ModelHandle("ollama/x", {"api_base": trees.address}),
     }
-    needs = Needs.of(experiment_on(pack, asking), trees, gone)
-    found = lacking(replace(needs, experiment=experiment_on(pack, own, asking)))
+    asks = experiment_on(pack, asking)
+    worker = WorkerSetup(asks, trees, plan_run(asks), gone)
+    worker.experiment = experiment_on(pack, own, asking)
+    found = worker.lacking()
     assert len(found) == 4
     for part in ("nowhere", "http://127.0.0.1:9/v1", "OPENAI_API_KEY", "ollama/x"):
         assert any(part in one for one in found)
     mine = {"name": "mine", "agent": "reasoningbank.agents.direct:OracleAgent"}
-    there = Needs.of(experiment_on(pack, mine), trees, {})
-    assert lacking(there) == []
-    (changed,) = lacking(replace(there, own=dict.fromkeys(there.own, "another hash")))
+    equal = experiment_on(pack, mine)
+    worker = WorkerSetup(equal, trees, plan_run(equal), {})
+    assert worker.lacking() == []
+    worker.own = dict.fromkeys(worker.own, "another hash")
+    (changed,) = worker.lacking()
     assert mine["agent"] in changed
 
 

@@ -268,7 +268,7 @@ def test_a_resumed_run_reads_each_record_once_and_lists_its_folder(
     real = RunFolder.trial
     monkeypatch.setattr(RunFolder, "trial", lambda s, n: parsed.append(n) or real(s, n))
     asked: list[object] = []
-    monkeypatch.setattr(RunFolder, "done", lambda s, key: asked.append(key))
+    monkeypatch.setattr(RunFolder, "exists", lambda s, name: asked.append(name))
     names = folder.trial_names()
     (folder.path / names[0]).unlink()
     before = [(folder.path / name).read_bytes() for name in names[1:]]
