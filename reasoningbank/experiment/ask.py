@@ -21,7 +21,7 @@ from reasoningbank.agents.registry import check_blind
 from reasoningbank.corpus import Pack, Task, load_pack, load_shacl_tasks
 from reasoningbank.errors import ModelError, ToolError, UsageError
 from reasoningbank.experiment.config import Arm, Experiment
-from reasoningbank.experiment.context import NOTHING, Recall, RunContext, open_context
+from reasoningbank.experiment.context import NOTHING, Given, Recall, RunContext, open_context
 from reasoningbank.experiment.memory_sources import opened
 from reasoningbank.experiment.plan import Job, hidden_tasks
 from reasoningbank.experiment.recall import MemoryParts
@@ -130,7 +130,7 @@ class Solver:
         task, recall, bank = self._task(question), NOTHING, self.bank
         if bank is not None:
             # No record is kept, so the bank needs no name.
-            recall = self._parts.recall(Job(self.arm, task), lambda: ("", bank))
+            recall = self._parts.recall(Job(self.arm, task), Given(), lambda: bank)
         attempt = self._attempt(task, recall, watch)
         shown = tuple(str(one["id"]) for one in (recall.event or {}).get("items", ()))
         rows, note = self.rows(attempt.sparql)

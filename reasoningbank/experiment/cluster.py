@@ -347,7 +347,7 @@ class WorkerSetup(distributed.WorkerPlugin):  # type: ignore[misc]
         with self._lock:
             context = self._context = self._context or self._open()
         with self._bank(job, given.bank, raw) as bank:
-            remember = partial(self._parts.recall, job, lambda: (given.bank, bank), given.program)
+            remember = partial(self._parts.recall, job, given, lambda: bank)
             parts = context, self.experiment, job, self._number
             trial = Trial(*parts, remember=remember, tokens=given.tokens)
             record = self._retrier.run(trial)

@@ -16,7 +16,9 @@ from pydantic import TypeAdapter, ValidationError
 
 from reasoningbank.corpus import Pack, Task, load_pack
 from reasoningbank.errors import RecordError, UsageError
+from reasoningbank.experiment.config import Arm
 from reasoningbank.experiment.context import opened_endpoint
+from reasoningbank.experiment.plan import named_bank
 from reasoningbank.experiment.records import RunFolder, Step
 from reasoningbank.experiment.settings import EndpointSettings
 from reasoningbank.experiment.storage import plain, read_json, shipped, unpacked, write_atomically
@@ -78,6 +80,15 @@ def read_items(where: Path, snapshot: str = "") -> Snapshot:
     if format is None:
         return Snapshot.read(where)
     return Snapshot.of(from_rdf(unpacked(where, ""), format, where=str(where)))
+
+
+def read_bank(arm: Arm, seed: int) -> Snapshot:
+    """Return the content of the bank that an arm's memory names."""
+    stream = getattr(arm.memory, "stream", "")
+    try:
+        return read_items(Path(named_bank(arm)), f"{stream}.{seed}" if stream else "")
+    except RecordError as error:
+        raise UsageError(error.what, where=error.where, hint=error.hint, code=error.code) from error
 
 
 def stream_of(where: Path, snapshot: str) -> Sequence[Step]:

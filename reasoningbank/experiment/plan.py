@@ -8,7 +8,6 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from reasoningbank.agents import make_agent
 from reasoningbank.corpus import (
@@ -34,9 +33,6 @@ from reasoningbank.imports import imported, is_import_path, wrong_type
 from reasoningbank.judge import OwnJudge
 from reasoningbank.lm import parse_name
 from reasoningbank.tools.adapting import own_tool
-
-if TYPE_CHECKING:
-    from reasoningbank.memory import Snapshot
 
 
 @dataclass(frozen=True)
@@ -209,18 +205,6 @@ def find_bank(arm: Arm, seed: int) -> tuple[RunStorage, str]:
     return storage, name
 
 
-def read_bank(arm: Arm, seed: int) -> Snapshot:
-    """Return the content of the bank that an arm's memory names."""
-    # Runs without memory need not import it.
-    from reasoningbank.experiment.memory_sources import read_items
-
-    stream = getattr(arm.memory, "stream", "")
-    try:
-        return read_items(Path(named_bank(arm)), f"{stream}.{seed}" if stream else "")
-    except RecordError as error:
-        raise UsageError(error.what, where=error.where, hint=error.hint, code=error.code) from error
-
-
 def _training(
     experiment: Experiment, corpus: Sequence[Task], selected: Sequence[Task], arm: Arm | None = None
 ) -> list[Task]:
@@ -289,6 +273,11 @@ def _examples_in_banks(experiment: Experiment) -> list[str]:
         for arm in experiment.arms
         if named_bank(arm) and not getattr(arm.memory, "stream", "")
     }
+    if not begun:
+        return []
+    # Runs without memory need not import it.
+    from reasoningbank.experiment.memory_sources import read_bank
+
     items = (item for arm in begun.values() for item in read_bank(arm, 0).items)
     return [item.pattern for item in items if item.src == "gold"]
 

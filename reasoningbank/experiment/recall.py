@@ -11,11 +11,11 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from reasoningbank.agents.program import Predictors, give
+from reasoningbank.agents.program import give
 from reasoningbank.corpus import Task, split_tasks
 from reasoningbank.errors import ToolError
 from reasoningbank.experiment.config import Arm
-from reasoningbank.experiment.context import Recall, RunContext
+from reasoningbank.experiment.context import Given, Recall, RunContext
 from reasoningbank.experiment.plan import Job
 from reasoningbank.experiment.settings import (
     DISTILLED,
@@ -50,8 +50,6 @@ from reasoningbank.sparql import Discovery, discover
 from reasoningbank.tools import MemoryTools, SPARQLTools
 from reasoningbank.trajectory import Recorder
 
-#: Returns the bank that a trial sees, with its snapshot's hash.
-OpenBank = Callable[[], tuple[str, MemoryBank]]
 #: Retrieved successes whose turns are shown as demonstrations.
 MOST_DEMONSTRATIONS = 1
 
@@ -127,15 +125,14 @@ class MemoryParts:
             )
             return self._builders[arm.name]
 
-    def recall(self, job: Job, open_bank: OpenBank, program: Predictors | None = None) -> Recall:
+    def recall(self, job: Job, given: Given, open_bank: Callable[[], MemoryBank]) -> Recall:
         """Return what a trial is given of memory, or of what was compiled."""
         arm, memory = job.arm, job.arm.memory
-        adopt = None if program is None else partial(give, program)
-        name, found, seconds = "", None, 0.0
+        adopt = None if given.program is None else partial(give, given.program)
+        found, seconds = None, 0.0
         tools: Callable[[Recorder], Mapping[str, Callable[..., Any]]] | None = None
         if isinstance(memory, RetrievedMemory):
-            name, bank = open_bank()
-            leakage = self.leakage(job.task)
+            bank, leakage = open_bank(), self.leakage(job.task)
             if memory.in_context:
                 began = time.monotonic()
                 found = self._retrieved(job, memory, bank, leakage)
@@ -149,8 +146,9 @@ class MemoryParts:
             text, found = context.text, context.retrieval
         if arm.entity_linking:
             question = self.asked(arm, job.task.query)
-        given: dict[str, Any] = {"question": question, "adopt": adopt, "tools": tools}
-        recall = Recall(name, text, **given, seconds=seconds)
+        recall = Recall(
+            given.bank, text, question=question, adopt=adopt, tools=tools, seconds=seconds
+        )
         if found is None:
             return recall
         return replace(

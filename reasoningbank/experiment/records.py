@@ -11,7 +11,7 @@ import hashlib
 import json
 import re
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import Any, TypeVar
@@ -291,21 +291,10 @@ class RunFolder(RunStorage):
         """Yield the path of each trial with the trial, or with the error of reading it."""
         return self._each(_TRIALS, self.trial)
 
-    def damaged(self) -> Iterator[Path]:
-        """Yield the paths of the trials that cannot be read."""
-        return (path for path, found in self.read_all() if isinstance(found, RecordError))
-
-    def set_damaged_aside(self, damaged: Iterable[Path]) -> list[Path]:
-        """Rename the files that `damaged` yielded, so that their trials are run again.
-
-        Returns:
-            The new paths, ending in ``.damaged``.
-
-        Raises:
-            RecordError: If one cannot be renamed.
-        """
-        names = [path.relative_to(self.path).as_posix().removesuffix(".gz") for path in damaged]
-        return [self.set_aside(name) for name in names]
+    def damaged(self) -> list[str]:
+        """Return the names of the trials that cannot be read."""
+        found = zip(self.trial_names(), self.read_all(), strict=True)
+        return [name for name, (_, trial) in found if isinstance(trial, RecordError)]
 
     def step(self, arm: str, order: int, step: int) -> Step | None:
         """Return a step of a stream; None if it was not taken yet."""
@@ -438,12 +427,12 @@ class RunFolder(RunStorage):
         """
         copy = RunFolder(target)
         self.require_same_run(copy)
-        damaged = set(self.damaged())
-        for path in sorted(damaged):
-            on_damaged(path)
+        damaged = self.damaged()
+        for name in damaged:
+            on_damaged(self.file(name))
         patterns = (_TRIALS, _STEPS, _BANK_NOTES, _SNAPSHOTS, _COMPILED)
-        names = [name for pattern in patterns for name in self.names(pattern)]
-        names = [name for name in names if self.file(name) not in damaged]
+        every = (name for pattern in patterns for name in self.names(pattern))
+        names = [name for name in every if name not in damaged]
         self.pack(target, names)
         try:
             for name in ("manifest.json", "summary.json"):

@@ -21,6 +21,7 @@ from reasoningbank.experiment.manifest import hash_tasks
 from reasoningbank.experiment.plan import Plan, plan_run
 from reasoningbank.experiment.records import RunFolder, TrialKey, TrialRecord
 from reasoningbank.experiment.state import hold_run
+from reasoningbank.experiment.storage import ARCHIVE
 from reasoningbank.experiment.trial import judge_record
 from reasoningbank.imports import is_import_path
 from reasoningbank.judge import Agreement, OwnJudge, agreement_with, rule_verdict
@@ -104,7 +105,7 @@ def rejudge_run(
         raise UsageError(f"unknown arm {arm!r}", hint=f"choose from {', '.join(names)}")
     in_place = out is None or out.path.resolve() == folder.path.resolve()
     target = folder if out is None or in_place else out
-    if in_place and folder.is_archived:
+    if in_place and (folder.path / ARCHIVE).exists():
         what, hint = "its records are in an archive", "name a folder with --out"
         raise UsageError(what, where=str(folder.path), hint=hint, code="archived")
     with hold_run(target):

@@ -11,12 +11,10 @@ from reasoningbank.agents import asks_model
 from reasoningbank.errors import RecordError, UsageError, need_package
 from reasoningbank.experiment.config import Experiment
 from reasoningbank.experiment.context import (
-    context_at,
     data_files,
     demonstration_files,
     hash_files,
-    opened_endpoint,
-    store_hash,
+    open_context,
 )
 from reasoningbank.experiment.executors import (
     Observer,
@@ -32,7 +30,6 @@ from reasoningbank.experiment.records import RunFolder, TrialKey, TrialRecord
 from reasoningbank.experiment.settings import LearnedMemory
 from reasoningbank.experiment.state import StateWriter, hold_run, interruptible
 from reasoningbank.imports import is_import_path
-from reasoningbank.judge import GoldStore
 from reasoningbank.lm import ModelHandle, open_lm, price_of
 from reasoningbank.lm.names import check_model
 
@@ -96,8 +93,7 @@ def run_experiment(
         again = _repeatable(folder, plan, again, there, on_notice)
 
         def missed(job: Job) -> bool:
-            lost = damaged and folder.file(job.key.path) in damaged
-            return missing and bool(lost or not is_done(folder, job, there))
+            return missing and (job.key.path in damaged or not is_done(folder, job, there))
 
         todo = [job for job in plan.jobs if job.key in again or missed(job)]
         observers = (*observers, replacements(folder, again))
@@ -118,7 +114,8 @@ def run_experiment(
                 plan.training,
             )
             open_run(folder, manifest, on_notice, resumes=bool(todo))
-            for path in folder.set_damaged_aside(damaged) if missing else ():
+            for name in damaged if missing else ():
+                path = folder.set_aside(name)
                 on_notice(f"{path}: could not be read and was set aside; it is run again")
             if damaged:
                 there = frozenset(folder.trial_names())
@@ -153,27 +150,26 @@ def _run_trials(
     missing: bool,
 ) -> None:
     """Open the endpoint and run the trials in waves: those that depend on others come later."""
-    executor, cluster = experiment.executor, None
-    config = stack.enter_context(opened_endpoint(plan.pack, experiment.endpoint, plan.services))
-    if executor.kind == "dask":
-        need_package("distributed", "scale")
-        from reasoningbank.experiment.cluster import open_cluster
-
-        cluster = stack.enter_context(
-            open_cluster(experiment, config, plan, models, writer.folder.path, writer.on_notice)
-        )
-    sandboxed = cluster is None and any(job.arm.agent == "rlm" for job in todo)
+    executor, cluster, run = experiment.executor, None, writer.folder.path
+    sandboxed = executor.kind == "threads" and any(job.arm.agent == "rlm" for job in todo)
     context = stack.enter_context(
-        context_at(
-            config,
+        open_context(
             plan.pack,
-            GoldStore(writer.folder.path / "gold", store_hash(plan.pack, experiment.endpoint)),
+            run,
+            endpoint=experiment.endpoint,
+            services=plan.services,
             models=models,
             spare_sandboxes=min(executor.workers, executor.warm_sandboxes, len(todo)) * sandboxed,
             hidden=plan.hidden,
             hidden_by_task=plan.hidden_by_task,
         )
     )
+    if executor.kind == "dask":
+        need_package("distributed", "scale")
+        from reasoningbank.experiment.cluster import open_cluster
+
+        opened = open_cluster(experiment, context.endpoint, plan, models, run, writer.on_notice)
+        cluster = stack.enter_context(opened)
     # Imports memory, which takes a while.
     from reasoningbank.experiment.session import LearningSession
 

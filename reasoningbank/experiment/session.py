@@ -14,7 +14,6 @@ import time
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import partial
 from typing import Any
 
 from reasoningbank.agents.program import Predictors
@@ -22,9 +21,10 @@ from reasoningbank.corpus import Task, split_tasks
 from reasoningbank.errors import EndpointError, ModelError, RecordError, UsageError
 from reasoningbank.experiment.compile import Compilation, compiled_for
 from reasoningbank.experiment.config import Arm, Experiment, bank_arm, control_of, seeds_of
-from reasoningbank.experiment.context import Given, RunContext
+from reasoningbank.experiment.context import Given, Recall, RunContext
 from reasoningbank.experiment.executors import RecordWriter, counted, waits
-from reasoningbank.experiment.plan import Job, Plan, named_bank, permuted, read_bank
+from reasoningbank.experiment.memory_sources import read_bank
+from reasoningbank.experiment.plan import Job, Plan, named_bank, permuted
 from reasoningbank.experiment.recall import MemoryParts
 from reasoningbank.experiment.records import Step, TrialKey, TrialRecord, snapshot_name, step_name
 from reasoningbank.experiment.settings import RetrievedMemory
@@ -79,13 +79,15 @@ class LearningSession:
 
     def trial(self, job: Job, worker: int) -> Trial:
         """Return a trial with what it is given of memory."""
-        bank, program = partial(self._bank, job), self._program(job)
-        remember = partial(self.parts.recall, job, bank, program)
-        parts = self.context, self.experiment, job, worker
-        return Trial(*parts, remember=remember, tokens=self._tokens(job))
+
+        def remember() -> Recall:
+            given = self.given(job)
+            return self.parts.recall(job, given, lambda: self._bank(job, given.bank))
+
+        return Trial(self.context, self.experiment, job, worker, remember, self._tokens(job))
 
     def given(self, job: Job) -> Given:
-        """Return what a trial on a worker needs of this run."""
+        """Return what a trial needs of other trials of this run."""
         name = self._bank_name(job) if isinstance(job.arm.memory, RetrievedMemory) else ""
         return Given(name, self._tokens(job), self._program(job))
 
@@ -131,14 +133,14 @@ class LearningSession:
             self.folder.write(judged)
         return judged
 
-    def control(self, arm: Arm, task: str, seed: int) -> tuple[str, TrialRecord | None]:
+    def control(self, job: Job) -> tuple[str, TrialRecord | None]:
         """Return the name of an arm's control, empty for none, and its trial if that is on disk."""
-        control = control_of(self.experiment, arm)
+        control = control_of(self.experiment, job.arm)
         if control is None:
             return "", None
         seeds = seeds_of(self.experiment, control)
-        key = TrialKey(control.name, task, seed if seed in seeds else seeds[0])
-        return control.name, self._read(key)
+        seed = job.seed if job.seed in seeds else seeds[0]
+        return control.name, self._read(TrialKey(control.name, job.task.id, seed))
 
     def _ready(self, jobs: Sequence[Job]) -> tuple[list[Iterable[Job]], list[Job]]:
         """Return what can run now, and the jobs that wait for it; note what these wait for."""
@@ -162,7 +164,8 @@ class LearningSession:
 
     def _stream(self, job: Job) -> TaskStream:
         if (place := _place(job)) not in self._streams:
-            self._streams[place] = TaskStream(self, job.arm, job.seed)
+            mine = [one for one in self.plan.jobs if one.teaches and _place(one) == place]
+            self._streams[place] = TaskStream(self, job.arm, job.seed, mine)
         return self._streams[place]
 
     def _lost(self) -> list[Job]:
@@ -182,8 +185,8 @@ class LearningSession:
         """Return what a trial depends on that does not exist yet; empty for nothing."""
         root, arm = bank_arm(self.experiment, job.arm), job.arm
         if job.teaches:
-            for task in self._stream(job).tasks:
-                name, found = self.control(arm, task.id, job.seed)
+            for step in self._stream(job).trials:
+                name, found = self.control(step)
                 if name and (found is None or found.failed):
                     return f"stream {arm.name}.{job.seed} waits for the trials of {name}"
         elif job.step is None and root.learns:
@@ -251,15 +254,14 @@ class LearningSession:
             return self.folder.read(key) if self.folder.exists(key.path) else None
         return None
 
-    def _bank(self, job: Job) -> tuple[str, MemoryBank]:
-        """Return the bank that a trial sees, with its snapshot's hash."""
+    def _bank(self, job: Job, name: str) -> MemoryBank:
+        """Return the bank that a trial sees, by its snapshot's hash."""
         if job.teaches:
-            return self._streams[_place(job)].bank
-        name = self._bank_name(job)
+            return self._streams[_place(job)].bank[1]
         with self._lock:
             if name not in self._banks:
                 self._banks[name] = self.parts.open_bank(read_snapshot(self.folder, name))
-            return name, self._banks[name]
+            return self._banks[name]
 
     def _bank_name(self, job: Job) -> str:
         """Return the hash of the snapshot of a trial's bank, which is then on disk."""
@@ -313,15 +315,12 @@ def _place(job: Job) -> tuple[str, int]:
 class TaskStream:
     """One arm's way through the training tasks in one task permutation."""
 
-    def __init__(self, session: LearningSession, arm: Arm, order: int) -> None:
-        self.arm = arm
-        self.order = order
-        self.name = f"{arm.name}.{order}"
-        planned = sum(j.teaches and _place(j) == (arm.name, order) for j in session.plan.jobs)
-        self.tasks = permuted(session.plan.stream, order)[:planned]
+    def __init__(
+        self, session: LearningSession, arm: Arm, order: int, trials: Sequence[Job]
+    ) -> None:
+        self.arm, self.order, self.trials = arm, order, trials
         self.stopped, self.stopped_by = "", "error"
-        self._session = session
-        self._folder = session.folder
+        self._session, self._folder = session, session.folder
         self._begin = read_bank(arm, order) if named_bank(arm) else Snapshot.of(())
         self._distiller = session.parts.distiller(arm)
         self._open_bank: tuple[str, MemoryBank] | None = None
@@ -337,35 +336,33 @@ class TaskStream:
         session, begins = self._session, self._begin
         write_snapshot(self._folder, begins)
         after = [begins.hash]
-        while len(after) <= len(self.tasks):
-            number, task = len(after) - 1, self.tasks[len(after) - 1]
-            key = TrialKey(self.arm.name, task.id, self.order)
-            wanted = session.missing or key in session.again
-            step = self._taken(number, after[number], task)
+        while len(after) <= len(self.trials):
+            number, before = len(after) - 1, after[-1]
+            job = self.trials[number]
+            wanted = session.missing or job.key in session.again
+            step = self._taken(number, before)
             if step is not None:
-                if not self._there(key) and wanted:
+                if not self._there(job.key) and wanted:
                     # Its record was lost or damaged; what was learned from it remains.
                     if self._open(step.before):
-                        yield Job(self.arm, task, self.order, number)
+                        yield job
                     else:
-                        session.on_notice(f"{key.path}: is lost, and so is the memory it saw")
+                        session.on_notice(f"{job.key.path}: is lost, and so is the memory it saw")
                 after.append(step.after)
                 continue
-            if not self._open(after[number]):
+            if not self._open(before):
                 if number == 0:
                     write_snapshot(self._folder, begins)
-                    continue
-                # The step that made the snapshot is taken again, from the bank before it.
-                self._folder.set_aside(step_name(self.arm.name, self.order, number - 1))
-                after.pop()
+                else:
+                    # The step that made the snapshot is taken again, from the bank before it.
+                    self._folder.set_aside(step_name(self.arm.name, self.order, number - 1))
+                    after.pop()
                 continue
-            if not self._there(key):
-                if not wanted:
-                    return
-                yield Job(self.arm, task, self.order, number)
-                if not self._folder.exists(key.path):
-                    return
-            taken = self._take(key, task)
+            if not self._there(job.key) and wanted:
+                yield job
+            if not self._folder.exists(job.key.path):
+                return
+            taken = self._take(job)
             if taken is None:
                 return
             after.append(taken.after)
@@ -382,7 +379,7 @@ class TaskStream:
             return False
         return key not in self._session.again or not self._folder.read(key).failed
 
-    def _taken(self, number: int, before: str, task: Task) -> Step | None:
+    def _taken(self, number: int, before: str) -> Step | None:
         """Return a step that is on disk and follows its predecessor."""
         name = step_name(self.arm.name, self.order, number)
         try:
@@ -392,7 +389,7 @@ class TaskStream:
             notice = f"{aside}: could not be read and was set aside; it is made again"
             self._session.on_notice(notice)
             return None
-        where = str(self._folder.file(name))
+        where, task = str(self._folder.file(name)), self.trials[number].task
         if step is not None and step.before != before:
             what = f"begins from the bank {step.before}, and the step before it ended with {before}"
             hint = "move the files of this step and all later ones away, with their trials"
@@ -413,11 +410,11 @@ class TaskStream:
         self._open_bank = name, self._session.parts.open_bank(snapshot)
         return True
 
-    def _take(self, key: TrialKey, task: Task) -> Step | None:
+    def _take(self, job: Job) -> Step | None:
         """Learn from a trial on disk; return None if the infrastructure prevented it."""
-        session, record = self._session, self._folder.read(key)
+        session, record = self._session, self._folder.read(job.key)
         total = len(session.plan.stream)
-        place = f"stream {self.name}, step {record.step} of {total}"
+        place = f"stream {self.arm.name}.{self.order}, step {record.step} of {total}"
         if record.failed:
             self.stopped, self.stopped_by = f"{place}: {record.error}", record.status
             return None
@@ -425,7 +422,7 @@ class TaskStream:
         if record.memory != name:
             raise RecordError(
                 f"saw the bank {record.memory or 'of no stream'}, and the stream is at {name}",
-                where=str(self._folder.file(key.path)),
+                where=str(self._folder.file(job.key.path)),
                 hint="move the file away and run the same command again",
                 code="trial-of-another-bank",
             )
@@ -435,8 +432,7 @@ class TaskStream:
                 return None
             try:
                 record = session.judged(self.arm, record)
-                _, control = session.control(self.arm, key.task, key.seed)
-                step = self._learn(record, task, control)
+                step = self._learn(record, job.task, session.control(job)[1])
                 break
             except (EndpointError, ModelError) as error:
                 failure = error
@@ -464,7 +460,10 @@ class TaskStream:
         without = None
         if control is not None and control.verdict is not None and found.success is not None:
             without = outcome_of(self.arm, metric, control.verdict, control.judgements).success
-        bank.count(shown, _counters(found.success, without))
+        right, wrong = found.success is True, found.success is False
+        # Helped: only this trial succeeded; hurt: only the one without memory.
+        counts = (right, wrong, right and without is False, wrong and without is True)
+        bank.count(shown, Counters(1, *map(int, counts)))
         known = {item.id for item in bank.items(status=None)}
         ids = bank.add(distilled.items, reason=str(record.key)) if distilled else []
         added = tuple(dict.fromkeys(one for one in ids if one not in known))
@@ -493,10 +492,3 @@ class TaskStream:
             usage=distilled.usage if distilled else Usage(),
             seconds=round(time.monotonic() - began, 3),
         )
-
-
-def _counters(success: bool | None, without: bool | None) -> Counters:
-    """Return what is counted for each item that was shown, given the result without memory."""
-    # Helped: only this trial succeeded; hurt: only the one without memory.
-    helped, hurt = without is False and success is True, without is True and success is False
-    return Counters(1, int(success is True), int(success is False), int(helped), int(hurt))

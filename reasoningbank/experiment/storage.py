@@ -129,11 +129,6 @@ class RunStorage:
         except OSError as error:
             raise RecordError(f"cannot be set aside ({error})", where=str(path)) from error
 
-    @property
-    def is_archived(self) -> bool:
-        """Whether the run has an archive."""
-        return (self.path / ARCHIVE).exists()
-
     def pack(self, target: Path, names: Iterable[str]) -> Path:
         """Write an archive of these files into the folder `target`."""
         buffer = io.BytesIO()

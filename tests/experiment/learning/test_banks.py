@@ -9,7 +9,7 @@ from hashed_words import HashedWords
 
 from reasoningbank.errors import UsageError
 from reasoningbank.experiment import Arm
-from reasoningbank.experiment.plan import read_bank
+from reasoningbank.experiment.memory_sources import read_bank
 from reasoningbank.experiment.settings import BankMemory
 from reasoningbank.memory import MemoryBank, MemoryItem
 
