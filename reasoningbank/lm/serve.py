@@ -43,7 +43,7 @@ def _server(settings: dict[str, Any]) -> Any:
     params.model.path = settings["path"]
     params.model_alias = {settings["alias"]}
     params.hostnames = ["127.0.0.1"]
-    params.port = settings["port"]
+    params.port = 0
     params.n_parallel = settings["slots"]
     params.n_ctx = settings["slots"] * settings["context"]
     params.kv_unified = False

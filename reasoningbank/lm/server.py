@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import socket
 import subprocess
 import sys
 import tempfile
@@ -57,10 +56,9 @@ class LocalModel:
         workers: int = 1,
         context: int = 8192,
         threads: int | None = None,
-        port: int = 0,
     ) -> None:
         cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-        self.path, self.port = Path(path), port
+        self.path = Path(path)
         self.threads = threads or cores or 1
         #: What `serve.py` reads.
         self._settings = {
@@ -69,7 +67,6 @@ class LocalModel:
             "slots": workers + len(SINGLE_ROLES),
             "context": context,
             "threads": self.threads,
-            "port": port,
         }
         self._process: subprocess.Popen[str] | None = None
         self._log: IO[str] | None = None
@@ -91,17 +88,10 @@ class LocalModel:
         return self._process.pid if self._process else None
 
     def __enter__(self) -> LocalModel:
-        self.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.stop()
-
-    def start(self) -> None:
         """Start the server and wait until it answers."""
         check_gguf(self.path)
         # An unnamed file, so that it disappears with this process.
-        self._log = tempfile.TemporaryFile("w+", errors="replace")  # noqa: SIM115
+        self._log = tempfile.TemporaryFile("w+", errors="replace")
         self._process = subprocess.Popen(
             [sys.executable, "-P", str(_SERVE), json.dumps(self._settings)],
             stdin=subprocess.PIPE,
@@ -114,11 +104,11 @@ class LocalModel:
         try:
             self._await_ready(self._process, time.monotonic() + STARTUP_S)
         except BaseException:
-            self.stop()
+            self.__exit__()
             raise
+        return self
 
-    def stop(self) -> None:
-        """Stop the server; may be called again."""
+    def __exit__(self, *_: object) -> None:
         process, self._process, self._address = self._process, None, ""
         end_child(process)
         if self._log is not None:
@@ -148,11 +138,7 @@ class LocalModel:
     def _failure(self, error: str | None, *, timed_out: bool) -> SetupError:
         assert self._log is not None
         self._log.seek(0)
-        log, path, port = self._log.read(), str(self.path), self.port
-        # The server may end before its message reaches the log.
-        if port and ("bind" in log or (not timed_out and _is_taken(port))):
-            what, hint = f"port {port} is in use", "name another port, or 0 for a free one"
-            return SetupError(what, where="local model server", hint=hint, code="port-in-use")
+        log, path = self._log.read(), str(self.path)
         if timed_out:
             what = f"the model did not load within {STARTUP_S:.0f} s"
             hint = "wait until the machine is less busy and try again"
@@ -176,10 +162,3 @@ def check_gguf(path: Path) -> None:
     if magic != b"GGUF":
         hint = "name a GGUF file"
         raise SetupError("not a GGUF file", where=str(path), hint=hint, code="not-gguf")
-
-
-def _is_taken(port: int) -> bool:
-    with contextlib.suppress(OSError), socket.socket() as probe:
-        probe.bind(("127.0.0.1", port))
-        return False
-    return True
