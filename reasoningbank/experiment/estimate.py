@@ -111,7 +111,11 @@ def estimate_run(
     sources: Iterable[Path] | None = None,
 ) -> RunEstimate:
     """Estimate what the trials that are not on disk yet will take."""
-    runs = _read_runs((folder.path, *(_known_runs(folder) if sources is None else sources)))
+    if sources is None:
+        places = (folder.path.parent, Path("runs"), shipped(Path("experiments/results")))
+        files = (file for place in places for file in place.glob("*/manifest.json"))
+        sources = {file.parent.resolve() for file in files}
+    runs = _read_runs((folder.path, *sources))
     notes: tuple[str, ...] = ()
     own = [run.experiment.fingerprint() for run in runs if run.folder.path == folder.path]
     if folder.manifest and experiment.fingerprint() not in own:
@@ -145,11 +149,6 @@ def _combined(combine: Any, found: Sequence[_Amounts]) -> dict[str, float | None
     """Return each amount of several combined; None if one is unknown."""
     values = {name: [one[name] for one in found] for name in AMOUNTS}
     return {name: None if None in of else combine(of) for name, of in values.items()}
-
-
-def _known_runs(folder: RunFolder) -> set[Path]:
-    places = (folder.path.parent, Path("runs"), shipped(Path("experiments/results")))
-    return {file.parent.resolve() for place in places for file in place.glob("*/manifest.json")}
 
 
 def _read_runs(paths: Iterable[Path]) -> list[_PastRun]:

@@ -55,10 +55,8 @@ def bank_file(where: Path) -> Path:
 @contextmanager
 def opened(where: Path, snapshot: str = "") -> Iterator[MemoryBank]:
     """Open a bank read-only, or an in-memory bank of the items of a file or of a run's snapshot."""
-    where = shipped(where)
-    existing(where)
-    if is_bank(where) and not snapshot:
-        bank = MemoryBank(where, readonly=True)
+    if is_bank(file := shipped(where)) and not snapshot:
+        bank = MemoryBank(file, readonly=True)
     else:
         bank = MemoryBank.from_snapshot(read_items(where, snapshot))
     with bank:

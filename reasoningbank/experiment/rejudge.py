@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from reasoningbank.cache import write_bytes_atomically
@@ -69,9 +69,8 @@ class Rejudged:
     def to_json(self) -> dict[str, Any]:
         """Return the outcome as JSON-able data."""
         return {
-            **{one.name: getattr(self, one.name) for one in fields(self)},
+            **asdict(self),
             "folder": str(self.folder.path),
-            "changed": [asdict(change) for change in self.changed],
             "failed": [{**asdict(key), "error": error} for key, error in self.failed],
             "agreement": self.agreement.to_json() if self.agreement else None,
             "rule": self.rule.to_json() if self.rule else None,

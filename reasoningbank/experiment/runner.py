@@ -123,7 +123,7 @@ def run_experiment(
             rest = (job.key for job in plan.jobs if job.key not in running)
             done = sum(key.path in there for key in rest)
             state = StateWriter(folder.path, done + len(running), done, workers)
-            state.write("running")
+            state.write()
             writer = RecordWriter(
                 folder, experiment.retries, state, stop, on_progress, on_notice, observers
             )
@@ -131,9 +131,9 @@ def run_experiment(
                 if todo:
                     _run_trials(stack, experiment, plan, todo, models, writer, again, missing)
             except BaseException as error:
-                state.write("stopped" if stop.asked else "failed", str(error))
+                state.write(status="stopped" if stop.asked else "failed", error=str(error))
                 raise
-            state.write("stopped" if stop.asked else "finished")
+            state.write(status="stopped" if stop.asked else "finished")
         if stop.asked:
             raise KeyboardInterrupt
     return folder

@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from types import FrameType
-from typing import Literal
+from typing import Any, Literal
 
 from filelock import FileLock, Timeout
 
@@ -163,18 +163,16 @@ class StateWriter:
 
     def started(self, key: TrialKey) -> None:
         """Note that a trial has begun."""
-        self.state = replace(self.state, in_flight=(*self.state.in_flight, key))
-        self.write("running")
+        self.write(in_flight=(*self.state.in_flight, key))
 
     def ended(self, key: TrialKey, *, recorded: bool) -> None:
         """Note that a trial has ended."""
         left = tuple(one for one in self.state.in_flight if one != key)
-        self.state = replace(self.state, in_flight=left, done=self.state.done + recorded)
-        self.write("running")
+        self.write(in_flight=left, done=self.state.done + recorded)
 
-    def write(self, status: RunStatus, error: str = "") -> None:
-        """Write the state."""
-        self.state = replace(self.state, status=status, error=error, updated=now())
+    def write(self, **changes: Any) -> None:
+        """Change fields of the state, and write it."""
+        self.state = replace(self.state, updated=now(), **changes)
         with contextlib.suppress(RecordError):
             write_atomically(self._path, asdict(self.state), durable=False)
 

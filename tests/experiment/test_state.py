@@ -57,7 +57,7 @@ def test_a_run_that_ended_says_how(tmp_path: Path) -> None:
     key = TrialKey("a", "t", 0)
     writer.started(key)
     writer.ended(key, recorded=True)
-    writer.write("failed", "the endpoint is gone")
+    writer.write(status="failed", error="the endpoint is gone")
     state = read_state(RunFolder(tmp_path))
     assert state is not None
     assert (state.status, state.done, state.in_flight) == ("failed", 1, ())
@@ -75,7 +75,7 @@ def test_who_may_not_write_the_lock_is_not_told_that_the_run_is_dead(
 ) -> None:
     folder = RunFolder(tmp_path)
     (tmp_path / "run.lock").touch()
-    StateWriter(tmp_path, 2, 0, 1).write("running")
+    StateWriter(tmp_path, 2, 0, 1).write()
 
     def refused(*_: object, **__: object) -> None:
         raise PermissionError

@@ -120,7 +120,7 @@ def test_a_run_is_watched_as_it_goes_on(visit: Visit, page: Page) -> None:
     folder.write_manifest(MANIFEST)
     with hold_run(folder):
         state = StateWriter(folder.path, total=2, done=0, workers=1)
-        state.write("running")
+        state.write()
         shown = visit("/runs")
         shown.click("a[href='/runs/live/live']")
         shown.wait_for_selector("#run-state")
@@ -133,7 +133,7 @@ def test_a_run_is_watched_as_it_goes_on(visit: Visit, page: Page) -> None:
             rows = f"document.querySelectorAll('.trial-row').length === {number + 1}"
             until(shown, rows)
         assert "running" in shown.inner_text("#run-state")
-        state.write("finished")
+        state.write(status="finished")
         until(shown, "document.querySelector('#run-state').innerText.includes('finished')")
     assert "2 of 2" in shown.inner_text("#run-arms")
     # The report is of the same run, and has its own policy and scripts.

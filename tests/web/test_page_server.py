@@ -258,7 +258,7 @@ def test_a_run_that_goes_on_is_followed(page: Page) -> None:
 
     with hold_run(folder):
         state = StateWriter(folder.path, total=3, done=0, workers=1)
-        state.write("running")
+        state.write()
         listener = threading.Thread(target=listen)
         listener.start()
         assert first.wait(60)
@@ -266,7 +266,7 @@ def test_a_run_that_goes_on_is_followed(page: Page) -> None:
             state.started(trial.key)
             folder.write(trial)
             state.ended(trial.key, recorded=True)
-        state.write("finished")
+        state.write(status="finished")
     listener.join(60)
     assert [data["task"] for name, data in heard if name == "trial"] == ["t0", "t1", "t2"]
     progress = [data for name, data in heard if name == "progress"]
