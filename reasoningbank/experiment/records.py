@@ -223,15 +223,6 @@ class Step:
         """Name of its file in the run's folder."""
         return step_name(self.arm, self.order, self.step)
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the step as JSON-able data."""
-        return {"version": VERSION, **asdict(self)}
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Step:
-        """Read what `to_json` wrote."""
-        return _STEP.validate_python(data)
-
 
 _STEP = TypeAdapter(Step)
 
@@ -307,7 +298,7 @@ class RunFolder(RunStorage):
 
     def write_step(self, step: Step) -> None:
         """Write a step; it is completely on disk when this returns."""
-        self.write_json(step.name, step.to_json())
+        self.write_json(step.name, {"version": VERSION, **asdict(step)})
 
     def taken(self, arm: str, order: int) -> list[Step]:
         """Return the steps of a stream, while each begins where its predecessor ended."""
@@ -455,7 +446,7 @@ class RunFolder(RunStorage):
         return trial
 
     def _step(self, name: str) -> Step:
-        return self._parsed(name, "a step of a stream", Step.from_json)
+        return self._parsed(name, "a step of a stream", _STEP.validate_python)
 
     def _parsed(self, name: str, kind: str, parse: Callable[[Any], Found], hint: str = "") -> Found:
         """Return what a file holds; a file that holds anything else is damaged."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import (
     AfterValidator,
@@ -278,9 +278,8 @@ class RandomMemory(RetrievedMemory):
     of: str = Field(min_length=1)
 
 
-_KINDS_OF_MEMORY: tuple[type[Memory], ...] = (
-    NoMemory, LearnedMemory, SharedMemory, GoldMemory, BankMemory, RandomMemory,
-)  # fmt: skip
+_AnyMemory = NoMemory | LearnedMemory | SharedMemory | GoldMemory | BankMemory | RandomMemory
+_KINDS_OF_MEMORY: tuple[type[Memory], ...] = get_args(_AnyMemory)
 
 
 def _read_memory(value: Any) -> Any:
@@ -305,13 +304,7 @@ def _read_memory(value: Any) -> Any:
 
 
 #: Where an arm's memory comes from: a table that `source` tells apart; a word alone is a source.
-MemorySettings = Annotated[
-    Annotated[
-        NoMemory | LearnedMemory | SharedMemory | GoldMemory | BankMemory | RandomMemory,
-        Field(discriminator="source"),
-    ],
-    BeforeValidator(_read_memory),
-]
+MemorySettings = Annotated[_AnyMemory, Field(discriminator="source"), BeforeValidator(_read_memory)]
 
 
 class SamplingSettings(Strict):
