@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import itertools
 import math
 import re
 import sqlite3
@@ -11,7 +12,6 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -205,9 +205,6 @@ DECIMALS = 5
 LARGE = 200_000
 READ_SHARE = 12
 
-#: So many are ranked at first, and eight times as many each further time.
-FIRST = 128
-
 
 class VectorTable:
     """A matrix of vectors of length 1 by number. One thread at a time may use it."""
@@ -329,9 +326,7 @@ class FaissTable(VectorTable):
         return self._index
 
 
-INDEXES: MappingProxyType[str, type[VectorTable]] = MappingProxyType(
-    {DEFAULT_INDEX: VectorTable, "faiss": FaissTable}
-)
+INDEXES: Mapping[str, type[VectorTable]] = {DEFAULT_INDEX: VectorTable, "faiss": FaissTable}
 
 
 def open_index(name: str = DEFAULT_INDEX) -> VectorTable:
@@ -378,14 +373,8 @@ def best_first(
     lexical = by_key[keys]
     scores = np.round((weights[0] * semantic + weights[1] * lexical) / sum(weights), 6)
     left = len(keys) if weights[0] > 0 else np.count_nonzero(lexical)
-    # Mostly a few are wanted: sort the best, and the rest only if it is asked for.
-    bound, most = math.inf, FIRST
-    while left > 0:
-        place = min(most, len(keys)) - 1
-        least = -np.partition(-scores, place)[place]
-        rows = np.flatnonzero((scores < bound) & (scores >= least))
-        ranked = sorted((-scores[row], ids[int(keys[row])], row) for row in rows)
-        for score, text_id, row in ranked[:left]:
-            yield Match(text_id, float(-score), float(semantic[row]), float(lexical[row]))
-        left -= len(rows)
-        bound, most = least, most * 8
+    # Mostly a few are wanted, so equals are sorted by id only where the reader gets to them.
+    groups = itertools.groupby(np.argsort(-scores), scores.__getitem__)
+    named = (sorted((ids[int(keys[row])], row) for row in equals) for _, equals in groups)
+    for text_id, row in itertools.islice(itertools.chain.from_iterable(named), left):
+        yield Match(text_id, float(scores[row]), float(semantic[row]), float(lexical[row]))
