@@ -18,7 +18,6 @@ from itertools import pairwise, takewhile
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -217,11 +216,8 @@ def _hash(table: pa.Table, facts: dict[str, Any], path: Path) -> str:
     for column in table.columns:
         lengths = pc.fill_null(pc.binary_length(column), -1).cast(pa.int64())
         digest.update(lengths.to_numpy())
-        for chunk in pc.fill_null(column.cast(pa.large_string()), "").chunks:
-            _, offsets, text = chunk.buffers()
-            if len(chunk) and text is not None:
-                ends = np.frombuffer(offsets, dtype=np.int64)[chunk.offset :]
-                digest.update(text[ends[0] : ends[len(chunk)]])
+        for chunk in pc.fill_null(column, "").chunks:
+            digest.update("".join(chunk.to_pylist()).encode())
     return digest.hexdigest()
 
 
