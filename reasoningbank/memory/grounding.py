@@ -73,9 +73,9 @@ class Facts:
 
     def __post_init__(self) -> None:
         self.namespaces: Mapping[str, str] = self.endpoint.namespaces
-        known = (*self.vocabulary.classes, *self.vocabulary.properties)
+        self.terms = (*self.vocabulary.classes, *self.vocabulary.properties)
         #: The namespaces of classes and properties.
-        self.homes = frozenset(namespace_of(name) for name in known)
+        self.homes = frozenset(map(namespace_of, self.terms))
         self._answers: dict[str, Result | None] = {}
 
     @cached_property
