@@ -141,10 +141,6 @@ class MemoryBank:
             near=near,
         )
 
-    def find(self, item_id: str) -> MemoryItem | None:
-        """Return an item by its whole id, if there is one."""
-        return self._store.item(item_id)
-
     def items(self, *, status: ItemStatus | None = "active") -> list[MemoryItem]:
         """Return the items of a status, or all if None, by id."""
         query = "SELECT item FROM items WHERE status = ? OR ? IS NULL ORDER BY id"
@@ -329,7 +325,7 @@ def import_items(bank: MemoryBank, items: Iterable[MemoryItem], *, reason: str) 
     items = list(items)  # before the bank is locked
     with bank.holding():
         for item in items:
-            kind, mine = "added", bank.find(item.id)
+            kind, mine = "added", bank._store.item(item.id)
             if mine is not None:
                 # States of one item with common experiences share the trials of the lower count.
                 known, given = set(mine.origins), set(item.origins)
@@ -372,13 +368,9 @@ class BankIndex:
         """Embed and store the active items changed after a number that have no vector yet."""
         with self._lock:
             embedder = self._opened()
-            given = self._given(embedder, since)
             with self._store.reading() as database:
-                rows = database.execute(
-                    f"SELECT items.id {_vectors_of(since)} AND vector IS NULL ORDER BY items.id",
-                    given,
-                ).fetchall()
-            missing = [one for (one,) in rows if one not in self._unsaved]
+                rows = _vectors(database, "items.id, vector IS NULL", embedder, since)
+                missing = sorted(one for one, new in rows if new and one not in self._unsaved)
             for first in range(0, len(missing), AT_ONCE):
                 items = map(self._store.item, missing[first : first + AT_ONCE])
                 self._embed({item.id: item.dense_text for item in items if item}, embedder)
@@ -457,10 +449,7 @@ class BankIndex:
                 changed.add(key)
                 del self._ids[key]
         self._table.drop(changed)
-        cursor = database.execute(
-            f"SELECT items.key, items.id, vector {_vectors_of(self._seen)}",
-            self._given(embedder, self._seen),
-        )
+        cursor = _vectors(database, "items.key, items.id, vector", embedder, self._seen)
         # In parts: all vectors as SQLite gives them are as large as half the matrix.
         while rows := cursor.fetchmany(AT_ONCE):
             vectors = [
@@ -478,23 +467,23 @@ class BankIndex:
         self._seen = last
         return True
 
-    def _given(self, embedder: Embedder, since: int) -> dict[str, object]:
-        size = embedder.dimensions * STORED.itemsize
-        return {"name": _made_by(embedder), "size": size, "since": since}
-
 
 def _made_by(embedder: Embedder) -> str:
     """Return the name of a model with the version of the text that it is given of an item."""
     return f"{embedder.name} ({DENSE_TEXT})"
 
 
-def _vectors_of(since: int) -> str:
-    """Return the end of a query of the active items changed since, with the vector of each."""
-    changed = "items.id IN (SELECT item_id FROM changes WHERE number > :since)"
-    return (
-        "FROM items LEFT JOIN embeddings "
+def _vectors(
+    database: sqlite3.Connection, columns: str, embedder: Embedder, since: int
+) -> sqlite3.Cursor:
+    """Read the active items changed since a number; ``vector`` is that of a model, if any."""
+    changed = "AND items.id IN (SELECT item_id FROM changes WHERE number > :since)"
+    size = embedder.dimensions * STORED.itemsize
+    return database.execute(
+        f"SELECT {columns} FROM items LEFT JOIN embeddings "
         "ON item_id = items.id AND embedder = :name AND length(vector) = :size "
-        f"WHERE status = 'active' AND {changed if since else ':since = 0'}"
+        f"WHERE status = 'active' {changed if since else ''}",
+        {"name": _made_by(embedder), "size": size, "since": since},
     )
 
 

@@ -189,9 +189,7 @@ def retrieve(
         own: Chooses, instead, from the question and all items that may be shown, the best first.
     """
     text = question if linker is None else linker.generalized(question)
-    text = without_quoted(text)
-    # Identifiers would draw the search to other questions about the same thing.
-    text = " ".join(_IDENTIFIER.sub(" ", text).split()) or text
+    text = without_identifiers(without_quoted(text))
     form: Form = next((f for f, sign in _ASKS_FOR.items() if sign.search(question)), "SELECT")
     allowed: list[tuple[MemoryItem, float]] = []
     filtered_out: list[tuple[str, Finding]] = []
@@ -292,6 +290,12 @@ def _matching(
             break
         depth *= 4
     return allowed, [(item.id, finding) for item, _, finding in checked if finding is not None]
+
+
+def without_identifiers(question: str) -> str:
+    """Return a question without the words that contain a digit, unless there are no others."""
+    # Identifiers would draw the search to other questions about the same thing.
+    return " ".join(_IDENTIFIER.sub(" ", question).split()) or question
 
 
 @lru_cache(maxsize=4096)
