@@ -116,11 +116,8 @@ class MemoryBank:
         """
         wanted = item_id.strip().lower()
         with self._store.reading():
-            item = self._store.item(wanted)
-            found = self._store.ids(wanted) if wanted and item is None else []
-            if len(found) == 1:
-                item = self._store.item(found[0])
-            if item is not None:
+            found = self._store.ids(wanted) if wanted else []
+            if len(found) == 1 and (item := self._store.item(found[0])):
                 return item
             every = self._store.ids()
         if found:
@@ -258,19 +255,16 @@ class MemoryBank:
 
     def reinstated_by(self, item_id: str) -> Change | None:
         """Return the change that made a superseded or retired item active again, if any."""
-        # An item with many experiences has as many rows, and each holds the whole item; so read
-        # only the status, and stop at the first change of it.
-        with self._store.reading() as database:
-            rows = database.execute(
-                "SELECT number, json_extract(before, '$.status'), json_extract(after, '$.status') "
-                "FROM changes WHERE item_id = ? AND action NOT IN ('merge', 'count') "
-                "ORDER BY number DESC",
-                (item_id,),
-            )
-            changed = ((n, was, became) for n, was, became in rows if was != became)
-            number, was, became = next(changed, (0, None, None))
-            again = became == "active" and was is not None
-            return self._store.changes("number = ?", number)[0] if again else None
+        # An item with many experiences has as many rows, and each holds the whole item; so only
+        # the last change of its status is read.
+        found = self._store.changes(
+            "number = (SELECT max(number) FROM changes WHERE item_id = ? "
+            "AND action NOT IN ('merge', 'count') "
+            "AND json_extract(before, '$.status') IS NOT json_extract(after, '$.status'))",
+            item_id,
+        )
+        back = (one for one in found if one.before and one.after and one.after.status == "active")
+        return next(back, None)
 
     def undo(self, number: int | None = None) -> Change:
         """Undo a change, by default the last one, with its whole operation; return the first undo.

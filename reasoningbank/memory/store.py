@@ -158,8 +158,9 @@ class Store:
 
     def ids(self, prefix: str = "") -> list[str]:
         """Return the ids that start with a prefix."""
-        query = "SELECT id FROM items WHERE substr(id, 1, ?) = ? ORDER BY id"
-        return [item_id for (item_id,) in self.rows(query, len(prefix), prefix)]
+        # They are hexadecimal.
+        query = "SELECT id FROM items WHERE id BETWEEN ? AND ? ORDER BY id"
+        return [item_id for (item_id,) in self.rows(query, prefix, f"{prefix}g")]
 
     def last_change(self) -> int:
         """Return the number of the last change; 0 if there is none."""
