@@ -195,13 +195,8 @@ def _load(path: Path) -> Gold | None:
             return None
         window = TypeAdapter(Window).validate_python(facts["window"])
         answer = Answer(facts["form"], table, facts["n_rows"], facts["value"])
-        if answer.form == "boolean":  # earlier versions kept no column
-            answer = Answer.of_boolean(answer.value)
-        note = facts["note"]
-        if isinstance(note, dict):
-            return Gold(answer, window, Finding.from_json(note))
-        # Earlier versions kept a sentence.
-        return Gold(answer, window, Finding("gold-limit-kept", note) if note else None)
+        note = Finding.from_json(facts["note"]) if facts["note"] else None
+        return Gold(answer, window, note)
     except FileNotFoundError:
         return None
     except (OSError, ValueError, KeyError, TypeError, pa.ArrowException) as error:

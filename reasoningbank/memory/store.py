@@ -129,10 +129,6 @@ class Store:
                     raise
             except sqlite3.Error as error:
                 raise self._failed(error) from error
-            except RecordError as error:
-                if not error.where:
-                    error.at(self._where)
-                raise
 
     @contextlib.contextmanager
     def changing(
