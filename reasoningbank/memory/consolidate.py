@@ -136,7 +136,7 @@ class DuplicateRule:
         if kind[2] and item.src in _PATTERN_IS_ALL:
             return {kind: "the same pattern"}
         text = "\n".join((item.title, item.description, item.content))
-        same = {(kind, said): "the same content"} if said else {}
+        same: dict[Hashable, str] = {(kind, said): "the same content"} if said else {}
         return {**same, (kind, names_in(text, self.prefixes)): ""}
 
     def matches(self, item: MemoryItem, near: Sequence[tuple[MemoryItem, str]]) -> dict[str, str]:

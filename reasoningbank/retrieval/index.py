@@ -256,7 +256,8 @@ class VectorTable:
 def _cosines(matrix: Vectors, query: Vectors) -> NDArray[np.float64]:
     # In one thread: BLAS's threads spin while they wait, and beside a busy processor `@` took
     # twice as long.
-    return np.vecdot(matrix, query).astype(np.float64)
+    found: NDArray[np.float64] = np.vecdot(matrix, query).astype(np.float64)
+    return found
 
 
 class FaissTable(VectorTable):
@@ -376,5 +377,5 @@ def best_first(
     # Mostly a few are wanted, so equals are sorted by id only where the reader gets to them.
     groups = itertools.groupby(np.argsort(-scores), scores.__getitem__)
     named = (sorted((ids[int(keys[row])], row) for row in equals) for _, equals in groups)
-    for text_id, row in itertools.islice(itertools.chain.from_iterable(named), left):
+    for text_id, row in itertools.islice(itertools.chain.from_iterable(named), int(left)):
         yield Match(text_id, float(scores[row]), float(semantic[row]), float(lexical[row]))
