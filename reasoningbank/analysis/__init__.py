@@ -18,7 +18,7 @@ from reasoningbank.analysis.comparison import (
 from reasoningbank.analysis.leakage import Leak, Leakage, LeakageAudit
 from reasoningbank.analysis.memory import ArmMemory, MemoryRecords, MemoryUse, StreamMemory
 from reasoningbank.analysis.run_comparison import DifferingTask, RunComparison, compare_runs
-from reasoningbank.analysis.scores import Metric, Score, Unit, scores
+from reasoningbank.analysis.scores import Metric, Score, Unit
 from reasoningbank.analysis.statistics import (
     Interval,
     LearningCurve,
@@ -35,7 +35,6 @@ from reasoningbank.analysis.summary import (
     ArmSummary,
     Online,
     RunSummary,
-    learning_curves,
     summarise,
     summarise_run,
 )  # fmt: skip
@@ -57,8 +56,8 @@ __all__ = [
     "Interval", "Leak", "Leakage", "LeakageAudit", "LearningCurve", "McNemar", "MemoryRecords",
     "MemoryUse", "Metric", "Online", "RunComparison", "RunSummary", "Score", "StreamMemory",
     "TranslationRow", "Unit", "adjust", "bootstrap_mean", "calibration_figures", "changed_answers",
-    "clopper_pearson", "compare_arms", "compare_runs", "holm", "learning_curve", "learning_curves",
-    "load", "mcnemar_midp", "median_and_p95", "read_translations", "scores", "summarise",
+    "clopper_pearson", "compare_arms", "compare_runs", "holm", "learning_curve",
+    "load", "mcnemar_midp", "median_and_p95", "read_translations", "summarise",
     "summarise_run", "translation_figures", "translation_metrics", "wilson", "write_parquet",
 ]  # fmt: skip
 

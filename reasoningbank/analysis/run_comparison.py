@@ -7,13 +7,14 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import groupby
+from statistics import fmean
 from typing import Any, NamedTuple
 
 from reasoningbank.agents import asks_model
 from reasoningbank.analysis.comparison import ArmComparison, adjust, compare_arms
 from reasoningbank.analysis.leakage import LeakageAudit
 from reasoningbank.analysis.memory import MemoryRecords
-from reasoningbank.analysis.scores import Metric, RunPlan, Score, Unit, mean, metric_of, unit_of
+from reasoningbank.analysis.scores import Metric, RunPlan, Score, Unit, metric_of, unit_of
 from reasoningbank.analysis.tables import counted, jsonable
 from reasoningbank.errors import RecordError, UsageError
 from reasoningbank.experiment import RunFolder, TrialKey, parse_experiment
@@ -188,7 +189,7 @@ def _differing(
         ranked.append({task: list(own) for task, own in groupby(judged, lambda one: one.task)})
     found = []
     for task in sorted(ranked[0].keys() & ranked[1].keys()):
-        a, b = (mean([score.value(metric) for score in arm[task]]) for arm in ranked)
+        a, b = (fmean(score.value(metric) for score in arm[task]) for arm in ranked)
         if a != b:
             shown = (ranked[0][task][-1 if a > b else 0], ranked[1][task][0 if a > b else -1])
             mine, theirs = (TrialKey(s.arm, s.task, s.seed) for s in shown)

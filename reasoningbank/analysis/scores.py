@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import fsum
+from statistics import fmean
 from typing import Any, Literal, NamedTuple
 
 from reasoningbank.analysis.memory import filtered_out, shown_items
-from reasoningbank.analysis.statistics import Interval, bootstrap_mean, clipped, t_mean, wilson
+from reasoningbank.analysis.statistics import Interval, bootstrap_mean, t_mean, wilson
 from reasoningbank.errors import UsageError
 from reasoningbank.experiment import Experiment, TrialRecord, parse_experiment
 from reasoningbank.experiment.config import bank_arm, control_of, seeds_of
@@ -129,11 +130,6 @@ class Score:
         return float(getattr(self, metric))
 
 
-def scores(records: Iterable[TrialRecord]) -> Iterator[Score]:
-    """Yield the scores of records, one at a time, keeping no record."""
-    return map(Score.of, records)
-
-
 def in_stream(trials: Iterable[Score]) -> bool:
     """Return whether trials belong to a learning stream."""
     return any(trial.step is not None for trial in trials)
@@ -175,13 +171,13 @@ def average(trials: Sequence[Score], metric: Metric, unit: Unit) -> Interval:
     """Return the mean over tasks of the mean over a task's runs, with a 95% CI."""
     if in_stream(trials):
         streams = by_permutation(t for t in trials if t.fate == "judged").values()
-        found = t_mean([mean([t.value(metric) for t in stream]) for stream in streams])
-        low, high = clipped(found.low, 0.0, 1.0), clipped(found.high, 0.0, 1.0)
-        return Interval(found.value, low, high, f"{found.method} over task permutations")
+        means = [fmean(t.value(metric) for t in stream) for stream in streams]
+        found, over = t_mean(means, (0.0, 1.0)), "task permutations"
+        return Interval(found.value, found.low, found.high, f"{found.method} over {over}")
     values = values_by_task(trials, metric)
     binary = metric in BINARY and one_run_each(values)
-    means = {task: [mean(runs)] for task, runs in values.items()}
-    return pooled_mean(means, group_of(trials, unit), binary=binary)
+    averaged = {task: [fmean(runs)] for task, runs in values.items()}
+    return pooled_mean(averaged, group_of(trials, unit), binary=binary)
 
 
 def pooled_rate(trials: Sequence[Score], unit: Unit) -> Interval:
@@ -208,7 +204,7 @@ def pooled_mean(
     sizes: dict[str, float] = defaultdict(float)
     for task, runs in values.items():
         name = groups[task] if groups else task
-        sums[name] += math.fsum(runs)
+        sums[name] += fsum(runs)
         sizes[name] += len(runs)
     found = bootstrap_mean(list(sums.values()), list(sizes.values()), bounds=(0.0, 1.0))
     unit = "groups" if groups is not None else "tasks"
@@ -218,11 +214,6 @@ def pooled_mean(
 def group_of(trials: Iterable[Score], unit: Unit) -> dict[str, str] | None:
     """Return the group of each task; None if tasks are the observations."""
     return {trial.task: trial.group for trial in trials} if unit == "group" else None
-
-
-def mean(values: Sequence[float]) -> float:
-    """Return the mean of at least one value."""
-    return math.fsum(values) / len(values)
 
 
 def metric_of(manifest: Mapping[str, Any] | None) -> Metric:

@@ -33,7 +33,6 @@ from reasoningbank.analysis.scores import (
     longest,
     metric_of,
     pooled_rate,
-    scores,
     unit_of,
 )
 from reasoningbank.analysis.statistics import (
@@ -335,21 +334,12 @@ def _compiled(found: Mapping[str, Any]) -> dict[str, Any]:
     return {**kept, "programs": len(programs), "demonstrations": demos, "new_instructions": new}
 
 
-def learning_curves(
-    records: Iterable[TrialRecord], *, metric: Metric = "strict", window: int | None = None
-) -> dict[str, LearningCurve]:
-    """Return the learning curve of each arm with trials in a stream."""
-    return _curves(scores(records), metric, window)
-
-
-def _curves(
-    trials: Iterable[Score], metric: Metric, window: int | None = None
-) -> dict[str, LearningCurve]:
+def _curves(trials: Iterable[Score], metric: Metric) -> dict[str, LearningCurve]:
     values: dict[str, dict[int, dict[int, float]]] = defaultdict(lambda: defaultdict(dict))
     for score in trials:
         if score.step is not None and score.fate == "judged":
             values[score.arm][score.seed][score.step] = score.value(metric)
-    return {arm: learning_curve(streams, window=window) for arm, streams in values.items()}
+    return {arm: learning_curve(streams) for arm, streams in values.items()}
 
 
 def _summarise_arm(
