@@ -144,11 +144,10 @@ class LeakageAudit:
     def __init__(
         self, manifest: Mapping[str, Any] | None = None, memory: MemoryRecords | None = None
     ) -> None:
-        self._manifest = manifest or {}
+        self._manifest, self._plan = manifest or {}, RunPlan(manifest)
         self._memory = memory or MemoryRecords()
-        pack = str((self._manifest.get("experiment") or {}).get("pack") or "")
         # An item names its pack by the name of its folder, wherever that is.
-        self._corpus = PurePath(pack).name
+        self._corpus = PurePath(str(self._plan.settings.get("pack") or "")).name
         self._held_out = set(map(str, self._manifest.get("tasks") or ()))
         self._group_of: dict[str, str] = {}
         self._texts: dict[str, _TaskText] = {}
@@ -261,12 +260,11 @@ class LeakageAudit:
             if steps and len(stream.steps) == steps
         }
         right |= {(arm, None): made.snapshot for arm, made in self._memory.few_shot.items()}
-        owners = RunPlan(self._manifest).bank_arms
         for (arm, seed), banks in self._banks.items():
             first, *others = banks
             for bank in others:
                 yield Leak(banks[bank], "bank changed", detail=f"{first}, then {bank}")
-            owner = owners.get(arm, arm)
+            owner = self._plan.bank_arms.get(arm, arm)
             wanted = right.get((owner, seed)) or right.get((owner, None))
             for bank, trial in banks.items():
                 if wanted and bank != wanted:

@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple
 from reasoningbank.analysis.memory import filtered_out, shown_items
 from reasoningbank.analysis.statistics import Interval, bootstrap_mean, t_mean, wilson
 from reasoningbank.errors import UsageError
-from reasoningbank.experiment import Experiment, TrialRecord, parse_experiment
+from reasoningbank.experiment import TrialRecord, parse_experiment
 from reasoningbank.experiment.config import bank_arm, control_of, seeds_of
 from reasoningbank.judge import RAN, is_judged, rule_verdict
 
@@ -216,31 +216,26 @@ def group_of(trials: Iterable[Score], unit: Unit) -> dict[str, str] | None:
     return {trial.task: trial.group for trial in trials} if unit == "group" else None
 
 
-def metric_of(manifest: Mapping[str, Any] | None) -> Metric:
-    """Return the primary metric of a run; `strict` if its manifest names none."""
-    given = ((manifest or {}).get("experiment") or {}).get("metric")
-    return given if given in ("strict", "lenient", "f1") else "strict"
-
-
-def unit_of(manifest: Mapping[str, Any] | None) -> Unit:
-    """Return what counts as one observation; `task` if the manifest does not say."""
-    experiment = (manifest or {}).get("experiment") or {}
-    return "group" if experiment.get("unit") == "group" else "task"
-
-
 class RunPlan:
-    """What a run's manifest plans for its arms; empty without a readable experiment."""
+    """What a run's manifest says of its experiment.
+
+    One of an earlier version, or none, has settings as far as they are there, and plans nothing.
+    """
 
     def __init__(self, manifest: Mapping[str, Any] | None) -> None:
         manifest = manifest or {}
+        self.settings: Mapping[str, Any] = manifest.get("experiment") or {}
+        self.arms = {str(arm.get("name")): arm for arm in self.settings.get("arms") or ()}
+        metric, unit = self.settings.get("metric"), self.settings.get("unit")
+        self.metric: Metric = metric if metric in ("strict", "lenient", "f1") else "strict"
+        self.unit: Unit = "group" if unit == "group" else "task"
         self.tasks: dict[str, tuple[tuple[str, ...], int]] = {}
         self.streams: dict[str, int] = {}
         self.controls: dict[str, str] | None = None
         self.bank_arms: dict[str, str] = {}
         try:
-            experiment: Experiment = parse_experiment(manifest.get("experiment") or {})
+            experiment = parse_experiment(self.settings)
         except UsageError:
-            # A manifest of an earlier version, or none.
             return
         tasks = tuple(map(str, manifest.get("tasks") or ()))
         length = len(manifest.get("stream") or ())

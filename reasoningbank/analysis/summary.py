@@ -31,9 +31,7 @@ from reasoningbank.analysis.scores import (
     by_permutation,
     in_stream,
     longest,
-    metric_of,
     pooled_rate,
-    unit_of,
 )
 from reasoningbank.analysis.statistics import (
     Interval,
@@ -267,7 +265,7 @@ def summarise(
         return compare_arms(*arms, metric=metric, unit=unit, planned=planned)
 
     pairs = ([comparison] if comparison else []) + list(claims)
-    level = str((manifest.get("experiment") or {}).get("level") or "")
+    level = str(plan.settings.get("level") or "")
     registered = {pair: compared(*pair, level=level) for pair in pairs}
     rivals = [(name, comparison[1]) for name in tested if comparison and name not in comparison]
     others = [compared(*pair) for pair in rivals if pair not in registered]
@@ -287,7 +285,7 @@ def summarise(
         waiting=tuple(pair for pair, one in registered.items() if one is None),
         others=adjust(there, to_come=len(others) - len(there)),
         online=_summarise_streams(by_arm, metric, unit, plan),
-        memory=tuple(memory_of_arms(by_arm, manifest, memory)),
+        memory=tuple(memory_of_arms(by_arm, plan.arms, memory)),
         code=code_changes(manifest),
         # A trial that was run twice counts twice.
         replaced=dict(Counter(trial.partition("/")[0] for trial in again)),
@@ -307,17 +305,16 @@ def summarise_run(
         records: Its trials, if they are being read anyway; by default all readable ones.
         memory: Its banks and streams, if they were read anyway.
     """
-    manifest = folder.manifest or {}
-    experiment = manifest.get("experiment") or {}
-    pair = experiment.get("comparison")
+    plan = RunPlan(manifest := folder.manifest)
+    pair = plan.settings.get("comparison")
     memory = MemoryRecords.read(folder) if memory is None else memory
     summary = summarise(
         folder.trials(skip_damaged=True) if records is None else records,
-        [str(arm["name"]) for arm in experiment.get("arms") or ()],
+        plan.arms,
         (str(pair[0]), str(pair[1])) if pair else None,
-        metric=metric_of(manifest),
-        unit=unit_of(manifest),
-        claims=[(str(first), str(second)) for first, second in experiment.get("claims") or ()],
+        metric=plan.metric,
+        unit=plan.unit,
+        claims=[(str(one), str(other)) for one, other in plan.settings.get("claims") or ()],
         manifest=manifest,
         memory=memory,
     )
