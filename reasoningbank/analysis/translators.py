@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -125,13 +124,8 @@ def component_match(sparql: str | None, gold: str, pack: Pack) -> float:
 
 def components(sparql: str, pack: Pack) -> frozenset[tuple[str, str]]:
     """Return the components of a query: properties, classes, graphs, services, features."""
-    return _components(sparql, tuple(sorted(namespaces_of(pack).items())))
-
-
-@lru_cache(maxsize=4096)
-def _components(sparql: str, namespaces: tuple[tuple[str, str], ...]) -> frozenset[tuple[str, str]]:
     try:
-        prepared = prepare(sparql, prefixes=dict(namespaces))
+        prepared = prepare(sparql, prefixes=namespaces_of(pack))
     except QueryError:
         return frozenset()
     if prepared.parsed is None:
