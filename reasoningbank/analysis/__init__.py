@@ -8,9 +8,7 @@ sub-packages of their own.
 from typing import TYPE_CHECKING, Any
 
 from reasoningbank.analysis.comparison import (
-    ArmAnswer,
     ArmComparison,
-    ChangedAnswer,
     adjust,
     changed_answers,
     compare_arms,
@@ -51,7 +49,7 @@ if TYPE_CHECKING:
     from reasoningbank.analysis.frames import Frames, load, write_parquet
 
 __all__ = [
-    "ArmAnswer", "ArmComparison", "ArmMemory", "ArmRows", "ArmSummary", "ChangedAnswer",
+    "ArmComparison", "ArmMemory", "ArmRows", "ArmSummary",
     "DifferingTask", "Frames",
     "Interval", "Leak", "Leakage", "LeakageAudit", "LearningCurve", "McNemar", "MemoryRecords",
     "MemoryUse", "Metric", "Online", "RunComparison", "RunSummary", "Score", "StreamMemory",

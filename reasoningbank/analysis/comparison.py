@@ -23,9 +23,6 @@ from reasoningbank.analysis.tables import counted, jsonable, number
 from reasoningbank.corpus import LEVELS
 from reasoningbank.experiment import TrialRecord
 
-#: Rows of a changed answer that are kept.
-_ROWS = 3
-
 
 @dataclass(frozen=True)
 class ArmComparison:
@@ -271,59 +268,22 @@ def _p(p: float) -> str:
     return "< 0.001" if p < 0.001 else f"{p:.3f}"
 
 
-@dataclass(frozen=True)
-class ArmAnswer:
-    """What one arm answered: its query, how it was judged, and the first rows it returned."""
-
-    arm: str
-    sparql: str
-    outcome: str
-    columns: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    total: int
-
-    @classmethod
-    def of(cls, record: TrialRecord) -> ArmAnswer:
-        """Read the answer of a trial."""
-        shown: Mapping[str, Any] = record.evidence.get("predicted") or {}
-        rows = (shown.get("rows") or ())[:_ROWS]
-        reason = (record.verdict or {}).get("reason") or record.error or "wrong"
-        return cls(
-            arm=record.key.arm,
-            sparql=record.sparql or "",
-            outcome="right" if record.strict else str(reason),
-            columns=tuple(shown.get("variables") or ()),
-            rows=tuple(tuple("" if cell is None else str(cell) for cell in row) for row in rows),
-            total=int(shown.get("n") or 0),
-        )
-
-
-@dataclass(frozen=True)
-class ChangedAnswer:
-    """A held-out question that only the first of two arms answers right."""
-
-    question: str
-    level: str
-    before: ArmAnswer
-    after: ArmAnswer
-
-
 def changed_answers(
     records: Iterable[TrialRecord], first: str, second: str, most: int = 2
-) -> list[ChangedAnswer]:
-    """Return held-out questions that `first` answers right and `second` does not.
+) -> list[tuple[TrialRecord, TrialRecord]]:
+    """Return pairs of held-out trials, of `second` and then of `first`, that only `first` solved.
 
-    Easier levels of generalization come first, then the order of the records.
+    Each question has one pair. Easier levels of generalization come first, then the order of the
+    records.
     """
     arms: dict[str, dict[tuple[str, int], TrialRecord]] = {first: {}, second: {}}
     for record in records:
         if record.step is None and record.judged and record.key.arm in arms:
             arms[record.key.arm][record.key.task, record.key.seed] = record
-    found: dict[str, ChangedAnswer] = {}
+    found: dict[str, tuple[TrialRecord, TrialRecord]] = {}
     for place, after in arms[first].items():
         before = arms[second].get(place)
-        if before and after.strict and not before.strict and place[0] not in found:
-            sides = ArmAnswer.of(before), ArmAnswer.of(after)
-            found[place[0]] = ChangedAnswer(after.question, after.level, *sides)
+        if before and after.strict and not before.strict:
+            found.setdefault(place[0], (before, after))
     order: dict[str, int] = {level: place for place, level in enumerate(LEVELS)}
-    return sorted(found.values(), key=lambda one: order.get(one.level, len(order)))[:most]
+    return sorted(found.values(), key=lambda pair: order.get(pair[1].level, len(order)))[:most]
