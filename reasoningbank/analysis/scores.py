@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import fsum
 from statistics import fmean
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 from reasoningbank.analysis.memory import filtered_out, shown_items
 from reasoningbank.analysis.statistics import Interval, bootstrap_mean, t_mean, wilson
@@ -23,22 +23,9 @@ Unit = Literal["task", "group"]
 BINARY: frozenset[Metric] = frozenset({"strict", "lenient"})
 
 
-class Opinions(NamedTuple):
-    """The judges' opinions on one attempt."""
-
-    strict: bool
-    others: tuple[tuple[str, bool], ...]
-
-    @classmethod
-    def of(cls, verdict: Any, judgements: Any) -> Opinions | None:
-        """Read a record's verdict and judgements; None if the attempt was not judged."""
-        verdict, judgements = verdict or {}, judgements or {}
-        if not is_judged(verdict):
-            return None
-        found = {"rule": (rule_verdict(verdict) or {}).get("success")}
-        found |= {name: one.get("success") for name, one in judgements.items()}
-        others = tuple((name, yes) for name, yes in found.items() if isinstance(yes, bool))
-        return cls(bool(verdict.get("strict")), others)
+#: The opinions of the execution judge (by its name, `EXECUTION`) and others on an attempt.
+Opinions = Mapping[str, bool]
+EXECUTION = "execution"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,9 +50,9 @@ class Score:
     lm_calls: int = 0  #: Calls that reached the model
     cached_calls: int = 0  #: Calls answered from a cache
     tries: int = 1  #: How often the trial was run
-    opinions: Opinions | None = None  #: The judges' opinions; None if it was not judged
-    #: The judges' opinions on the other attempts of a sampled trial.
-    rollouts: tuple[Opinions | None, ...] = ()
+    #: The judges' opinions on each judged attempt, that on the chosen one first.
+    opinions: tuple[Opinions, ...] = ()
+    sampled: bool = False  #: Whether one of several attempts was chosen
     judge_dollars: float | None = None  #: Price of other judges; None if none has one
     memory: str = ""  #: Snapshot of the bank that it saw; empty without memory
     tokens_wanted: int | None = None  #: In a token-matched control, the tokens to spend; else None
@@ -109,10 +96,8 @@ class Score:
             lm_calls=usage.lm_calls,
             cached_calls=usage.cached_calls,
             tries=record.tries,
-            opinions=Opinions.of(record.verdict, record.judgements),
-            rollouts=tuple(
-                Opinions.of(one.get("verdict"), one.get("judgements")) for one in record.rollouts
-            ),
+            opinions=tuple(_opinions(record)),
+            sampled=bool(record.rollouts),
             judge_dollars=sum(prices) if prices else None,
             memory=record.memory,
             tokens_wanted=record.tokens_wanted,
@@ -128,6 +113,18 @@ class Score:
     def value(self, metric: Metric) -> float:
         """Return the trial's value of a metric, in [0, 1]."""
         return float(getattr(self, metric))
+
+
+def _opinions(record: TrialRecord) -> Iterator[Opinions]:
+    chosen = {"verdict": record.verdict, "judgements": record.judgements}
+    for attempt in (chosen, *record.rollouts):
+        verdict = attempt.get("verdict") or {}
+        if is_judged(verdict):
+            found = {EXECUTION: bool(verdict.get("strict"))}
+            found |= {"rule": (rule_verdict(verdict) or {}).get("success")}
+            said = attempt.get("judgements") or {}
+            found |= {name: one.get("success") for name, one in said.items()}
+            yield {name: yes for name, yes in found.items() if isinstance(yes, bool)}
 
 
 def in_stream(trials: Iterable[Score]) -> bool:

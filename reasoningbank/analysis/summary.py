@@ -23,6 +23,7 @@ from reasoningbank.analysis.memory import (
 )
 from reasoningbank.analysis.scores import (
     BINARY,
+    EXECUTION,
     Metric,
     RunPlan,
     Score,
@@ -412,11 +413,7 @@ def _passes(judged: Sequence[Score], metric: Metric) -> tuple[Passes, ...]:
 
 
 def _sampled(judged: Sequence[Score]) -> SampledTrials | None:
-    tries = [
-        [t.strict > 0, *(other.strict for other in t.rollouts if other is not None)]
-        for t in judged
-        if t.rollouts or t.tokens_wanted
-    ]
+    tries = [[one[EXECUTION] for one in t.opinions] for t in judged if t.sampled or t.tokens_wanted]
     if not tries:
         return None
     matched = [(t.tokens, t.tokens_wanted) for t in judged if t.tokens_wanted]
@@ -436,9 +433,9 @@ def _agreements(judged: Iterable[Score], *, rule_alone: bool = False) -> dict[st
     """Compare every other judge with the execution judge; the rule alone only if asked for."""
     pairs: dict[str, list[tuple[bool, bool]]] = defaultdict(list)
     for trial in judged:
-        for found in filter(None, (trial.opinions, *trial.rollouts)):
-            for name, success in found.others:
-                pairs[name].append((found.strict, success))
+        for opinions in trial.opinions:
+            for name in opinions.keys() - {EXECUTION}:
+                pairs[name].append((opinions[EXECUTION], opinions[name]))
     if set(pairs) == {"rule"} and not rule_alone:
         return {}
     return {name: agreement(pairs[name]) for name in sorted(pairs)}
