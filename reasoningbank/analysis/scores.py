@@ -120,8 +120,8 @@ def _opinions(record: TrialRecord) -> Iterator[Opinions]:
     for attempt in (chosen, *record.rollouts):
         verdict = attempt.get("verdict") or {}
         if is_judged(verdict):
-            found = {EXECUTION: bool(verdict.get("strict"))}
-            found |= {"rule": (rule_verdict(verdict) or {}).get("success")}
+            found: dict[str, Any] = {EXECUTION: bool(verdict.get("strict"))}
+            found["rule"] = (rule_verdict(verdict) or {}).get("success")
             said = attempt.get("judgements") or {}
             found |= {name: one.get("success") for name, one in said.items()}
             yield {name: yes for name, yes in found.items() if isinstance(yes, bool)}

@@ -164,7 +164,8 @@ def _run(source: Path, pack_name: str) -> list[ArmRows]:
     return [
         ArmRows(
             name,
-            *(str(plan.arms.get(name, {}).get(setting, "")) for setting in ("agent", "lm")),
+            str(plan.arms.get(name, {}).get("agent", "")),
+            str(plan.arms.get(name, {}).get("lm", "")),
             pack.key,
             tuple(own),
             left_out[name],
