@@ -19,8 +19,9 @@ from reasoningbank.experiment.context import context_at
 from reasoningbank.experiment.trial import attempt_task
 from reasoningbank.judge import GoldStore
 from reasoningbank.lm import open_lm
-from reasoningbank.mcp.sessions import MAX_QUESTION, Opened, Session, Settings
+from reasoningbank.mcp.sessions import MAX_QUESTION, Session, Settings
 from reasoningbank.mcp.toolbox import shown
+from reasoningbank.sparql import EndpointConfig
 from reasoningbank.trajectory import Event
 
 #: Seconds between checks whether a waiting question was cancelled.
@@ -30,7 +31,9 @@ _LOOK_S = 0.2
 class Asker:
     """An agent with its model, answering one question at a time."""
 
-    def __init__(self, settings: Settings, opened: Opened, hidden: frozenset[str]) -> None:
+    def __init__(
+        self, settings: Settings, endpoint: EndpointConfig, hidden: frozenset[str]
+    ) -> None:
         if settings.lm is None:
             raise SetupError("the server has no model", hint="start it with --lm")
         check_blind(settings.agent)
@@ -43,7 +46,7 @@ class Asker:
             model = stack.enter_context(open_lm(settings.lm))
             self._world = stack.enter_context(
                 context_at(
-                    opened.endpoint,
+                    endpoint,
                     settings.pack,
                     GoldStore(scratch, "none"),
                     models={settings.lm: model},
