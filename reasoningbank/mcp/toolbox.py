@@ -139,16 +139,9 @@ class Page:
     """A resource; `read` is given the text of the address behind `uri` if there is a `variable`."""
 
     uri: str
-    name: str
-    description: str
-    kind: str
+    about: dict[str, str]  #: Its name, description and media type, as the protocol calls them
     read: Callable[[str], str]
     variable: str = ""
-
-    @property
-    def about(self) -> dict[str, Any]:
-        """Its name, description and media type, as the protocol calls them."""
-        return {"name": self.name, "description": self.description, "mime_type": self.kind}
 
 
 def root_of(settings: Settings) -> str:
@@ -159,17 +152,17 @@ def root_of(settings: Settings) -> str:
 def pages(shared: Shared) -> list[Page]:
     """Return the resources of a server; the last one has a variable in its address."""
     root, pack = root_of(shared.settings), shared.settings.pack
-    reads: dict[str, Callable[[str], str]] = {"sense-card": lambda _: shared.sense_card}
-    if (schema := pack.schema) is not None:
-        reads["schema"] = lambda _: schema.read_text(encoding="utf-8")
-    reads["algebra/operations"] = lambda _: reference()
-    reads["algebra/schema"] = lambda _: json.dumps(program_schema(), ensure_ascii=False, indent=1)
-    reads["schema/"] = shared.schema_card
+    reads: dict[str, Callable[[str], str]] = {
+        "sense-card": lambda _: shared.sense_card,
+        **({} if (file := pack.schema) is None else {"schema": lambda _: file.read_text("utf-8")}),
+        "algebra/operations": lambda _: reference(),
+        "algebra/schema": lambda _: json.dumps(program_schema(), ensure_ascii=False, indent=1),
+        "schema/": shared.schema_card,
+    }
     found = []
     for path, read in reads.items():
-        name, about, kind = TEXTS["pages"][path]
-        variable = "question" if path.endswith("/") else ""
-        found.append(Page(root + path, name, about.format(name=pack.name), kind, read, variable))
+        about = {key: text.format(name=pack.name) for key, text in TEXTS["pages"][path].items()}
+        found.append(Page(root + path, about, read, "question" if path.endswith("/") else ""))
     return found
 
 
@@ -178,6 +171,6 @@ def read_page(shared: Shared, uri: str) -> tuple[str, str]:
     there = pages(shared)
     for page in there:
         if page.uri == uri or (page.variable and uri.startswith(page.uri)):
-            return page.read(unquote(uri.removeprefix(page.uri))), page.kind
+            return page.read(unquote(uri.removeprefix(page.uri))), page.about["mime_type"]
     known = ", ".join(page.uri for page in there if not page.variable)
     raise UsageError("no such resource", where=uri[:200], hint=f"choose one of {known}")
