@@ -192,13 +192,12 @@ class ServerTools:
     def _runtime(self, dry_run: bool) -> algebra.Runtime:
         settings, real = self._shared.settings, self._shared.stage.addresses
         endpoints = dict.fromkeys(public.rstrip("/") for public in real)
-        limits, file = settings.limits, settings.credentials
         return algebra.Runtime(
             allow_write=settings.allow_write,
             allow_read=[*endpoints, *settings.allow_write, *settings.allow_read],
-            limits=algebra.Limits(**asdict(limits)),
+            limits=settings.limits,
             addresses={**real, **settings.addresses},
-            credentials=algebra.credentials_from(file) if file else (),
+            credentials=algebra.credentials_from(file) if (file := settings.credentials) else (),
             compose=(lambda asked: self._shared.asker.compose(asked)) if settings.lm else None,
             dry_run=dry_run,
         )

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from mcp.server.context import ServerRequestContext
 from mcp.types.version import MODERN_PROTOCOL_VERSIONS
 
+from reasoningbank.algebra import Limits
 from reasoningbank.algebra.stage import Stage, open_stage
 from reasoningbank.corpus import Pack, Task, load_shacl_tasks, open_endpoint, split_tasks
 from reasoningbank.errors import SetupError, ToolError, UsageError
@@ -33,15 +34,7 @@ T = TypeVar("T")
 
 #: Characters of a question.
 MAX_QUESTION = 2_000
-
-
-@dataclass(frozen=True)
-class ProgramLimits:
-    """Limits of one program."""
-
-    requests: int = 1_000  #: HTTP requests
-    rows: int = 100_000  #: Rows of one result, and rows of all loops together
-    seconds: float = 300.0  #: Wall time
+_LIMITS = Limits(requests=1_000, rows=100_000, seconds=300.0)
 
 
 @dataclass(frozen=True)
@@ -57,7 +50,7 @@ class Settings:
     #: Public base → the base that really answers
     addresses: Mapping[str, str] = field(default_factory=dict)
     credentials: Path | None = None  #: A TOML file of credentials for servers
-    limits: ProgramLimits = ProgramLimits()  #: Limits of one program
+    limits: Limits = _LIMITS  #: Limits of one program
     lm: str | None = None  #: The model that answers questions; None offers no `ask`
     agent: str = "rlm"  #: The agent that answers
     most_handles: int = 1_000  #: Handles of one session

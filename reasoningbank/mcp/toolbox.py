@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import quote, unquote
 
+from mcp import types
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, create_model
 
 from reasoningbank.algebra import program_schema, reference
@@ -39,18 +40,15 @@ HandleKey = Annotated[str, BeforeValidator(lambda ref: key_of(ref) or ref)]
 class Tool:
     """A tool: a method of an object that a session holds, or that serves one call."""
 
-    name: str
-    description: str
+    about: types.Tool  #: What clients read of it
     arguments: type[BaseModel]
     held_by: Callable[[Session, threading.Event], Any]
-    makes_handle: bool = False
-    writes: bool = False
-    open_world: bool = False
 
     def answer(
         self, session: Session, given: Mapping[str, Any], stop: threading.Event
     ) -> dict[str, Any]:
         """Answer a call, unless `stop` is set before it ends."""
+        name = self.about.name
         try:
             arguments = dict(self.arguments.model_validate(dict(given)))
         except ValidationError as error:
@@ -59,11 +57,11 @@ class Tool:
                 for one in error.errors(include_url=False)[:MAX_MISTAKES]
             ]
             names = ", ".join(self.arguments.model_fields) or "no arguments"
-            hint = f"{self.name} takes {names}"
-            raise ToolError("; ".join(wrong), where=self.name, hint=hint) from None
-        if self.makes_handle:
+            hint = f"{name} takes {names}"
+            raise ToolError("; ".join(wrong), where=name, hint=hint) from None
+        if name in _GIVE_HANDLES:
             session.check_room()
-        return shown(getattr(self.held_by(session, stop), self.name)(**arguments))
+        return shown(getattr(self.held_by(session, stop), name)(**arguments))
 
 
 def arguments_of(kind: type[Any], name: str) -> type[BaseModel]:
@@ -104,23 +102,26 @@ def toolbox(settings: Settings, resources: str) -> dict[str, Tool]:
         "where": f"below {reads}" if reads else "no other address",
         "writes": f"It may write below {below}." if below else "It may write nothing.",
     }
-    # A program reaches what is allowed; the model that answers may be anywhere.
-    reached = {"algebra_run": bool(below or settings.allow_read), "ask": True}
-    return {
-        name: Tool(
-            name,
-            TEXTS["tools"][name].format(**facts)
-            if name in TEXTS["tools"]
-            else inspect.cleandoc(getattr(kind, name).__doc__ or ""),
-            arguments_of(kind, name),
-            holder,
-            makes_handle=name in _GIVE_HANDLES,
-            writes=name == "algebra_run" and bool(below),
-            open_world=reached.get(name, False),
-        )
-        for kind, names, holder in held
-        for name in names
-    }
+    found = {}
+    for kind, names, holder in held:
+        for name in names:
+            own_text = TEXTS["tools"].get(name, "").format(**facts)
+            arguments = arguments_of(kind, name)
+            runs = name == "algebra_run"
+            hints = types.ToolAnnotations(
+                read_only_hint=not (runs and below),
+                destructive_hint=bool(runs and below),
+                # The model may be anywhere, and a program reaches what it may.
+                open_world_hint=name == "ask" or bool(runs and (below or settings.allow_read)),
+            )
+            about = types.Tool(
+                name=name,
+                description=own_text or inspect.cleandoc(getattr(kind, name).__doc__ or ""),
+                input_schema=arguments.model_json_schema(),
+                annotations=hints,
+            )
+            found[name] = Tool(about, arguments, holder)
+    return found
 
 
 def shown(value: Any) -> dict[str, Any]:
@@ -136,12 +137,11 @@ def shown(value: Any) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Page:
-    """A resource; `read` is given the text of the address behind `uri` if there is a `variable`."""
+    """A resource; if it is a template, `read` is given the text of the address behind `uri`."""
 
+    about: types.Resource | types.ResourceTemplate  #: What clients read of it
     uri: str
-    about: dict[str, str]  #: Its name, description and media type, as the protocol calls them
     read: Callable[[str], str]
-    variable: str = ""
 
 
 def root_of(settings: Settings) -> str:
@@ -161,8 +161,13 @@ def pages(shared: Shared) -> list[Page]:
     }
     found = []
     for path, read in reads.items():
-        about = {key: text.format(name=pack.name) for key, text in TEXTS["pages"][path].items()}
-        found.append(Page(root + path, about, read, "question" if path.endswith("/") else ""))
+        uri = root + path
+        said = {key: text.format(name=pack.name) for key, text in TEXTS["pages"][path].items()}
+        found.append(
+            Page(types.ResourceTemplate(uri_template=f"{uri}{{question}}", **said), uri, read)
+            if path.endswith("/")
+            else Page(types.Resource(uri=uri, **said), uri, read)
+        )
     return found
 
 
@@ -170,7 +175,8 @@ def read_page(shared: Shared, uri: str) -> tuple[str, str]:
     """Return the text of a resource, and its media type."""
     there = pages(shared)
     for page in there:
-        if page.uri == uri or (page.variable and uri.startswith(page.uri)):
-            return page.read(unquote(uri.removeprefix(page.uri))), page.about["mime_type"]
-    known = ", ".join(page.uri for page in there if not page.variable)
+        fixed = isinstance(page.about, types.Resource)
+        if page.uri == uri or (not fixed and uri.startswith(page.uri)):
+            return page.read(unquote(uri.removeprefix(page.uri))), page.about.mime_type or ""
+    known = ", ".join(page.uri for page in there if isinstance(page.about, types.Resource))
     raise UsageError("no such resource", where=uri[:200], hint=f"choose one of {known}")
