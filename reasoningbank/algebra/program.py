@@ -252,7 +252,7 @@ def _validated(
 ) -> tuple[Program, list[ProgramError]]:
     names = frozenset(variables)
     found = _Validation()
-    block = Block("$", (), True)
+    block = Block((), True)
     try:
         # Text that cannot be encoded could not be written either, and would fail half-way.
         json.dumps(data, ensure_ascii=False).encode()
@@ -316,7 +316,7 @@ class _Validation:
                 nodes.append(self.call(item, where, visible))
                 if name := nodes[-1].kind.sets(item.get("args", {})):
                     visible = replace(visible, variables=visible.variables | {name})
-        return Block(path, tuple(nodes), single)
+        return Block(tuple(nodes), single)
 
     def call(self, data: Any, path: str, visible: Visible) -> OperationCall:
         """Read a call; raise if the data is not one, and keep mistakes in its arguments."""
