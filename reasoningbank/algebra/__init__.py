@@ -17,6 +17,7 @@ from reasoningbank.algebra.operation import (
     signature,
 )
 from reasoningbank.algebra.program import Program, mistakes, read_program, run_program
+from reasoningbank.algebra.reading import from_json
 from reasoningbank.algebra.runtime import Runtime
 from reasoningbank.algebra.source import parse_program
 from reasoningbank.algebra.terms import (
@@ -30,7 +31,6 @@ from reasoningbank.algebra.values import (
     Stream,
     Table,
     Value,
-    from_json,
     json_chunks,
     to_json,
 )

@@ -113,15 +113,6 @@ def is_term_json(data: object) -> bool:
     )
 
 
-def is_term_template(data: Any) -> bool:
-    """Return whether an object is a term one of whose members is an operation."""
-    return (
-        is_term_json(data)
-        and set(data) <= _MEMBERS.get(data["type"], set())
-        and any(isinstance(member, Mapping) and "@op" in member for member in data.values())
-    )
-
-
 def term_from_json(data: Mapping[str, Any], path: str = "$") -> Term:
     """Read a term of the SPARQL 1.1 Query Results JSON Format (section 3.2.2)."""
     kind, value = data.get("type"), data.get("value")
