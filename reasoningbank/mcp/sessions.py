@@ -187,9 +187,9 @@ class Shared:
     def asker(self) -> Asker:
         """The agent; SetupError if no model can be opened, or the server has stopped."""
         endpoint = self.endpoint
-        from reasoningbank.mcp.asking import Asker
+        from reasoningbank.mcp.asking import open_asker
 
-        return self._kept(contextlib.closing(Asker(self.settings, endpoint, self.hidden)))
+        return self._kept(open_asker(self.settings, endpoint, self.hidden))
 
     def _kept(self, made: AbstractContextManager[T]) -> T:
         """Return what is closed with the server."""
