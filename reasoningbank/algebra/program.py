@@ -149,9 +149,6 @@ class OperationCall:
             values: dict[str, Any] = {}
             around = inner.wanting(form=self.kind.asks or inner.wanted.form)
             for name, argument in self.args.items():
-                if isinstance(argument, Block):
-                    values[name] = argument
-                    continue
                 read = self.names if name == self.kind.goes_through else inner.wanted.columns
                 value = _evaluated(argument, around.wanting(columns=read))
                 if value is None and not self.kind.model_fields[name].is_required():

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from reasoningbank.algebra.operation import Kind, kind_of, operations
-from reasoningbank.algebra.terms import ProgramError
+from reasoningbank.algebra.terms import ProgramError, names_of
 from reasoningbank.algebra.values import as_position
 from reasoningbank.corpus.shacl import complete_prefixes
 from reasoningbank.sparql.terms import absolute
@@ -102,25 +102,7 @@ def _with_context(data: Any, known: Mapping[str, str]) -> Any:
     context = data.get("@context", {})
     if not isinstance(context, Mapping):
         return data
-    used = dict.fromkeys(_prefixes(data))
+    parts = (name.partition(":") for name, _, _ in names_of(data, "$"))
+    used = dict.fromkeys(p for p, colon, rest in parts if colon and not rest.startswith("//"))
     added = {name: known[name] for name in used if name in known and name not in context}
     return {"@context": {}, **data} | {"@context": {**context, **added}} if added else data
-
-
-def _prefixes(data: Any) -> Iterator[str]:
-    """Yield the prefixes of keys, types and identifiers."""
-    if isinstance(data, list):
-        for item in data:
-            yield from _prefixes(item)
-    elif isinstance(data, Mapping) and "@op" not in data:
-        for key, value in data.items():
-            if key == "@context":
-                continue
-            names = [key]
-            if key in ("@type", "@id"):
-                names = value if isinstance(value, list) else [value]
-            for name in names:
-                prefix, colon, local = name.partition(":") if isinstance(name, str) else ("",) * 3
-                if colon and not local.startswith("//"):
-                    yield prefix
-            yield from _prefixes(value)
