@@ -90,7 +90,6 @@ def _list(name: str, expected: str, takes: frozenset[Yield], of: Kind, flat: boo
 
 
 _TEXT = Kind("str", "a string", _TERMS, convert.as_text, ("string", "term"))
-PLAIN = Kind("str", "a string", _TERMS, convert.as_plain, ("string",))
 _GRAPH = Kind("Graph", "a graph (JSON-LD)", _GRAPHS, convert.as_graph, ("graph",), "graph")
 _NAME = Kind("str", "a name", _NONE, convert.as_name, ("string",), "constant")
 #: A string, not a URI: what SPARQL's functions on strings take.
@@ -101,7 +100,7 @@ String = Annotated[
 #: A string; of a term, its text with its language.
 Text = Annotated[Literal, _TEXT]
 #: A plain string.
-PlainText = Annotated[str, PLAIN]
+PlainText = Annotated[str, Kind("str", "a string", _TERMS, convert.as_plain, ("string",))]
 #: A query or an update.
 Query = Annotated[str, Kind("Query", "a SPARQL text", _TERMS, convert.as_plain, ("string",))]
 #: An absolute IRI.
