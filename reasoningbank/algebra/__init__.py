@@ -17,9 +17,8 @@ from reasoningbank.algebra.operation import (
     signature,
 )
 from reasoningbank.algebra.program import Program, mistakes, read_program, run_program
-from reasoningbank.algebra.reading import from_json
 from reasoningbank.algebra.runtime import Runtime
-from reasoningbank.algebra.source import parse_program
+from reasoningbank.algebra.source import from_json, parse_program
 from reasoningbank.algebra.terms import (
     ProgramError,
     graph_from_jsonld,

@@ -31,9 +31,8 @@ from reasoningbank.algebra.operation import (
     kind_of,
     operation,
 )
-from reasoningbank.algebra.reading import Reader
 from reasoningbank.algebra.runtime import Runtime
-from reasoningbank.algebra.source import with_prefixes
+from reasoningbank.algebra.source import Reader, with_prefixes
 from reasoningbank.algebra.terms import (
     PREFIXES,
     ProgramError,

@@ -174,8 +174,8 @@ class ServerTools:
             if runtime.dry_run:
                 planned = [asdict(w) | {"body": cut(w.body, MAX_BODY)} for w in runtime.planned]
                 return answer | {"would_write": fit(planned), "writes_in_all": len(planned)}
-            if writes := runtime.writes:
-                done = [{"method": w.method, "url": w.url, "status": w.status} for w in writes]
+            if sent := runtime.writes:
+                done = [{"method": w.method, "url": w.url, "status": w.status} for w in sent]
                 answer |= {"wrote": fit(done[:MAX_WRITES]), "writes_in_all": len(done)}
             return answer
 
