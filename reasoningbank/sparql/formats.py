@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from hashlib import blake2b
 from typing import Any
 
@@ -161,11 +161,24 @@ def _read_block(block: bytes, names: Sequence[str]) -> tuple[pa.Table, int, int 
         return "skip"
 
     try:
-        try:
-            table = _columns(block, names, None)
-        except pa.ArrowInvalid:
-            # Again, with a call for each row of another length, to find the first one.
-            table = _columns(block, names, skip)
+        table = pa.csv.read_csv(
+            pa.BufferReader(block),
+            # One block, so that each column is one array.
+            pa.csv.ReadOptions(
+                column_names=list(names), use_threads=False, block_size=len(block) + 1
+            ),
+            pa.csv.ParseOptions(
+                delimiter="\t",
+                quote_char=False,
+                ignore_empty_lines=False,
+                invalid_row_handler=skip,
+            ),
+            pa.csv.ConvertOptions(
+                column_types=dict.fromkeys(names, pa.string()),
+                strings_can_be_null=True,
+                null_values=[""],
+            ),
+        )
     except pa.ArrowInvalid as error:
         try:
             block.decode()
@@ -175,31 +188,6 @@ def _read_block(block: bytes, names: Sequence[str]) -> tuple[pa.Table, int, int 
     cells = (first_bad_cell(c.chunk(0)) for c in table.columns if c.num_chunks)
     # A row before one that was skipped has the same index in the table.
     return table, table.num_rows, min((at for at in (*cells, *odd) if at is not None), default=None)
-
-
-def _columns(block: bytes, names: Sequence[str], skip: Callable[[Any], str] | None) -> pa.Table:
-    return pa.csv.read_csv(
-        pa.BufferReader(block),
-        read_options=pa.csv.ReadOptions(
-            # One block, so that each column is one array.
-            column_names=list(names),
-            use_threads=False,
-            block_size=len(block) + 1,
-        ),
-        parse_options=pa.csv.ParseOptions(
-            delimiter="\t",
-            quote_char=False,
-            escape_char=False,
-            newlines_in_values=False,
-            ignore_empty_lines=False,
-            invalid_row_handler=skip,
-        ),
-        convert_options=pa.csv.ConvertOptions(
-            column_types={name: pa.string() for name in names},
-            strings_can_be_null=True,
-            null_values=[""],
-        ),
-    )
 
 
 # Wider than the grammar: public stores have IRIs with spaces, and language tags such as `en_US`.
