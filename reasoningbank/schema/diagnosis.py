@@ -26,7 +26,6 @@ from reasoningbank.schema.names import (
     namespace_of,
     nearest_names,
     nearest_prefixes,
-    shown,
     spelling,
     used_names,
     words,
@@ -47,7 +46,7 @@ from reasoningbank.sparql import (
     iri,
 )
 from reasoningbank.sparql.syntax import MOST_CHARS as LONGEST_QUERY
-from reasoningbank.sparql.terms import RDF_TYPE, absolute, full
+from reasoningbank.sparql.terms import RDF_TYPE, absolute, full, written
 from reasoningbank.sparql.tokens import prologue, tokenize, tokens_within
 from reasoningbank.sparql.tree import outline, read_query
 
@@ -447,22 +446,22 @@ def explain_error(
     found = wrong_prefixes(query, namespaces)
     if schema.complete:
         # At the places of properties and classes, as far as tokens show.
-        written = [
+        used = [
             token.text
             for before, token, after in names
             if before.text == "a" or (after is not None and after.text not in _ENDS)
         ]
-        found += _unknown_in_text(written, {**declared, **namespaces}, schema, namespaces)
+        found += _unknown_in_text(used, {**declared, **namespaces}, schema, namespaces)
     return found
 
 
 def _for_prefix(
-    prefix: str, written: Sequence[str], schema: Schema, namespaces: Mapping[str, str]
+    prefix: str, used: Sequence[str], schema: Schema, namespaces: Mapping[str, str]
 ) -> list[Finding]:
     """Return the name that has an undeclared prefix, else the nearest prefixes."""
-    local = next((t.partition(":")[2] for t in written if t.startswith(prefix + ":")), "")
+    local = next((t.partition(":")[2] for t in used if t.startswith(prefix + ":")), "")
     near = nearest_names(f"urn:/{local}", schema) if local else ()
-    meant = [shown(t.iri, namespaces) for t in near if local_name(t.iri).lower() == local.lower()]
+    meant = [written(t.iri, namespaces) for t in near if local_name(t.iri).lower() == local.lower()]
     meant = meant or [f"{name}:" for name in nearest_prefixes(prefix, namespaces)]
     if not meant:
         return []
@@ -471,7 +470,7 @@ def _for_prefix(
 
 
 def _unknown_in_text(
-    written: Sequence[str],
+    used: Sequence[str],
     declared: Mapping[str, str],
     schema: Schema,
     namespaces: Mapping[str, str],
@@ -479,11 +478,11 @@ def _unknown_in_text(
     """Return the names of a text that does not parse which are neither class nor property."""
     homes = {namespace_of(name) for name in (*schema.classes, *schema.properties)}
     found = []
-    for text in dict.fromkeys(written):
+    for text in dict.fromkeys(used):
         name = absolute(text, declared)
         if name is None or namespace_of(name) not in homes or schema.term(name) is not None:
             continue
-        near = [shown(t.iri, namespaces) for t in nearest_names(name, schema, most=2)]
+        near = [written(t.iri, namespaces) for t in nearest_names(name, schema, most=2)]
         counting = "count" in words(local_name(name))
         other = f" (nearest: {', '.join(near)})" if near else ""
         other = " (count with COUNT)" if counting else other

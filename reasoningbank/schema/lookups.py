@@ -259,8 +259,7 @@ class Lookups:
 
     def show(self, term: Term | str | None) -> str:
         """Return a term as a query writes it."""
-        node = NamedNode(term) if isinstance(term, str) else term
-        return "" if node is None else written(node, self.namespaces, _SHOWN_CHARS)
+        return "" if term is None else written(term, self.namespaces, _SHOWN_CHARS)
 
 
 def write(code: str, what: str, hint: str, fields: Mapping[str, Any], instead: str = "") -> Finding:
