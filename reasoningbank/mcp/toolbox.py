@@ -21,7 +21,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from reasoningbank.errors import ToolError, UsageError
 from reasoningbank.mcp.sessions import Session, Settings, Shared, key_of
 from reasoningbank.refs import Ref
-from reasoningbank.tools import EndpointTools, MemoryTools, Rows, SPARQLTools
+from reasoningbank.tools import EndpointTools, Rows, SPARQLTools
 from reasoningbank.tools.endpoint_tools import TOOL_NAMES as ENDPOINT_TOOLS
 from reasoningbank.tools.sparql import TOOL_NAMES as SPARQL_TOOLS
 
@@ -138,6 +138,9 @@ def toolbox(settings: Settings, resources: str) -> dict[str, Tool]:
         (EndpointTools, ENDPOINT_TOOLS, "endpoints"),
     ]
     if settings.bank is not None:
+        # Slow to load.
+        from reasoningbank.memory import MemoryTools
+
         held.append((MemoryTools, ("memory_search", "memory_get"), "memory"))
     tools = [
         method_tool(kind, name, attrgetter(holder), makes_handle=name in _GIVE_HANDLES)
