@@ -13,7 +13,7 @@ from typer import Argument, Option, Typer
 
 from reasoningbank import memory
 from reasoningbank.cache import write_bytes_atomically
-from reasoningbank.cli.options import AsJson, known
+from reasoningbank.cli.options import AsJson, Many, known
 from reasoningbank.cli.output import notice, print_json, print_rows, say
 from reasoningbank.errors import UsageError
 from reasoningbank.experiment import memory_sources
@@ -42,8 +42,8 @@ Bank = Annotated[Path, Argument(help="A bank (.sqlite).", metavar="BANK")]
 ItemId = Annotated[str, Argument(help="An item's id, or its beginning.", metavar="ID")]
 OfStatus = Annotated[str, Option("--status", help=f"Only {', '.join(_EVERY)}.")]
 OfSource = Annotated[
-    list[str] | None,
-    Option("--src", help=f"Only {', '.join(get_args(memory.ItemSource))}; may be repeated."),
+    Many,
+    Option("--src", help=f"Only {', '.join(get_args(memory.ItemSource))}; repeatable."),
 ]
 
 
