@@ -284,7 +284,6 @@ class Author:
             endpoint=endpoint,
             tools={},
             lm=self.model.lm(temperature=0.0, max_tokens=MAX_TOKENS, seed=0),
-            budget=meter.budget,
             recorder=recorder,
             meter=meter,
             callbacks=[counter],

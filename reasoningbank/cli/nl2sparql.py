@@ -228,16 +228,12 @@ def evaluate(
     output.notice(f"{total} questions for {system} and {tiers.default}, kept in {place} …")
     folders = {one: experiment.RunFolder(place / one) for one in questions}
     done: list[experiment.TrialRecord] = []
-    arm: dict[str, Any] = {
-        "agent": system,
-        "lm": tiers.default,
-        "fast_lm": tiers.fast if system == "graph" else "",
-    }
+    arm: dict[str, Any] = {"agent": system, "lm": tiers.default}
+    arm |= {"fast_lm": tiers.fast} if system == "graph" else {}
     arm["options"] = {**settings, "whole_groups": left_out == "group"}
-    evaluation: dict[str, Any] = {"name": "evaluation", "pack": pack}
-    evaluation["leave_out"] = "task" if left_out == "one" else left_out
     # The first infrastructure error ends the command.
-    evaluation["retries"] = {"infrastructure": 0, "stop_after": 1}
+    shared = {"name": "evaluation", "retries": {"infrastructure": 0, "stop_after": 1}}
+    shared |= {"pack": pack, "leave_out": "task" if left_out == "one" else left_out}
 
     def report_trial(record: experiment.TrialRecord) -> None:
         done.append(record)
@@ -248,14 +244,14 @@ def evaluate(
     try:
         for one, tasks in questions.items():
             own = {"language": one, "tasks": {"ids": tasks}, "arms": [{"name": one, **arm}]}
-            parsed = experiment.parse_experiment({**evaluation, **own})
+            parsed, says = experiment.parse_experiment(shared | own), output.notice
             experiment.run_experiment(
-                parsed, folders[one], observers=[report_trial], on_notice=output.notice
+                parsed, folders[one], observers=[report_trial], on_notice=says
             )
     finally:
         # Report what was paid for, whatever ends the command.
         kept = [folder.path for folder in folders.values() if folder.trial_names()]
-        arms = [arm for path in kept for arm in translators.read_translations([path], pack)]
+        arms = translators.read_translations(kept, pack)
         judged = [row for arm in arms for row in arm.rows]
         report = {
             **head,
@@ -298,14 +294,12 @@ def questions_of(
         first = error.errors()[0]
         raise UsageError(first["msg"], where=f"--{first['loc'][0]}") from None
     chosen = experiment.select_tasks(corpora[languages[0]], selection)
+    chosen_ids = {task.id for task in chosen}
     if patterns:
         names = load_patterns(pack)
-        wanted = {
-            found for one in patterns for found in names.known([one]) or (names.named(one).name,)
-        }
+        known_names = [names.known([one]) or [names.named(one).name] for one in patterns]
+        wanted = set().union(*known_names)
         chosen_ids = {one.id for one in examples_of(chosen, names) if wanted & set(one.patterns)}
-    else:
-        chosen_ids = {task.id for task in chosen}
     found = {
         one: [task.id for task in tasks if task.id in chosen_ids and task.language == one]
         for one, tasks in corpora.items()

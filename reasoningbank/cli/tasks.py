@@ -253,11 +253,7 @@ def show_levels(
 
 
 def _chosen(
-    pack: str,
-    split: str | None,
-    complexity: Sequence[str] | None,
-    form: Sequence[str] | None,
-    group: Sequence[str] | None,
+    pack: str, split: str | None, complexity: Many, form: Many, group: Many
 ) -> tuple[corpus.Corpus, Mapping[str, str], Sequence[corpus.Task]]:
     """Return a corpus, the split of each task, and the tasks that pass the filters."""
     loaded = corpus.load_corpus(pack)

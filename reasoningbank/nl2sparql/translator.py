@@ -474,7 +474,6 @@ class NL2SPARQLAgent:
             tools={},
             lm=default,
             extractor=fast,
-            budget=budget,
             recorder=recorder,
             meter=Meter(budget, lambda: counter.usage),
             callbacks=[counter],
