@@ -222,7 +222,6 @@ class Episode:
 class Agent(Protocol):
     """A system that answers a question over an endpoint with a query."""
 
-    name: str  #: Name in experiment files and records
     uses_lm: bool  #: Whether it needs a model
     sees_gold: bool  #: Whether it is given the gold query; only the oracle is
 

@@ -155,7 +155,6 @@ class GraphAgent:
         **switches: Or single ones, as for `GraphSettings`.
     """
 
-    name = "graph"
     uses_lm = True
     sees_gold = False
 
