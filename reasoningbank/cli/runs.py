@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import re
 import webbrowser
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -159,10 +159,7 @@ def archive(
     """
     run_folder = RunFolder(folder)
     run_folder.require_manifest()
-    copy = run_folder.archive(
-        target, on_damaged=lambda path: output.notice(f"{path}: cannot be read and is left out")
-    )
-    output.say(str(copy.path))
+    output.say(str(run_folder.archive(target, on_damaged=_leave_out).path))
 
 
 def compare(
@@ -221,7 +218,7 @@ def report(
     from reasoningbank.analysis.report import write_report
 
     done = write_report(RunFolder(run), out if out is not None else run / "report.html", most=most)
-    _name_damaged(done.damaged)
+    _leave_out(*done.damaged)
     output.notice(f"{done.size / 1e6:.1f} MB, {counted(done.trials, 'trial')}")
     if left := done.trials - done.whole:
         hint = "--most N shows more whole"
@@ -244,7 +241,7 @@ def export_to_inspect(
     from reasoningbank.analysis.inspect_log import export_inspect
 
     done = export_inspect(run, out)
-    _name_damaged(done.damaged)
+    _leave_out(*done.damaged)
     data = [
         {"arm": log.arm, "trials": log.samples, "errors": log.errors, "complete": log.complete}
         | {"log": str(log.path)}
@@ -320,9 +317,9 @@ def _streams(folder: RunFolder, manifest: Mapping[str, Any]) -> list[dict[str, A
     ]
 
 
-def _name_damaged(paths: Iterable[Path]) -> None:
+def _leave_out(*paths: Path) -> None:
     for path in paths:
-        output.notice(f"{path} cannot be read and is left out")
+        output.notice(f"{path}: cannot be read and is left out")
 
 
 def _run(

@@ -55,7 +55,7 @@ def consult(bank: MemoryBank, **how: object) -> tuple[MemoryTools, Recorder]:
     return tools, recorder
 
 
-def events(recorder: Recorder) -> list[dict[str, object]]:
+def events(recorder: Recorder) -> list[dict[str, Any]]:
     trajectory = recorder.trajectory()
     return [trajectory.resolve(event.data) for event in trajectory.of("memory_retrieved")]
 
@@ -123,7 +123,7 @@ def test_one_item_is_shown_with_its_evidence_and_turns(bank: MemoryBank) -> None
     assert (item["helped"], item["hurt"], item["experiences"]) == (2, 1, 1)
     assert item["turns"] == [{"reasoning": "I look.", "code": "print(1)", "output": "1"}]
     assert answer["truncated"] is False
-    (entry,) = events(recorder)[0]["items"]  # type: ignore[attr-defined]
+    (entry,) = events(recorder)[0]["items"]
     assert entry["id"] == HEIGHT.id
     # What is recorded as shown is all of it.
     for text in (HEIGHT.title, HEIGHT.content, HEIGHT.question, HEIGHT.pattern, "print(1)"):
@@ -166,9 +166,9 @@ def test_a_failure_of_the_memory_is_a_line_for_the_agent(
     tools, _ = consult(bank)
     monkeypatch.setattr(bank, "match", fail)
     monkeypatch.setattr(bank, "get", fail)
-    for call in (lambda: tools.memory_search("oak"), lambda: tools.memory_get("07")):
+    for call in (tools.memory_search, tools.memory_get):
         with pytest.raises(ToolError) as caught:
-            call()
+            call("oak")
         assert len(str(caught.value)) < 1_200
         assert caught.value.hint
 
@@ -191,7 +191,7 @@ def test_a_filtered_item_is_recorded_but_not_revealed(bank: MemoryBank) -> None:
     assert "t1" not in str(caught.value)
     assert "31" not in str(caught.value).replace(LEAK.id, "")
     assert "memory_search(query)" in str(caught.value)
-    (removed,) = events(recorder)[0]["filtered_out"]  # type: ignore[attr-defined]
+    (removed,) = events(recorder)[0]["filtered_out"]
     assert (removed["id"], removed["code"]) == (LEAK.id, "own-task")
 
 
@@ -231,7 +231,7 @@ def test_random_items_do_not_depend_on_the_question(bank: MemoryBank) -> None:
     assert drawn[0][:2] == drawn[1][:2]
     assert all(0 < len(ids) <= 5 for ids in drawn)
     assert all(event["at_random"] for event in events(recorder))
-    recorded = [[one["id"] for one in event["items"]] for event in events(recorder)]  # type: ignore[attr-defined]
+    recorded = [[one["id"] for one in event["items"]] for event in events(recorder)]
     assert recorded == drawn
 
 
@@ -247,4 +247,4 @@ def test_what_is_recorded_as_shown_is_what_one_return_holds(chars: int) -> None:
         assert answer["truncated"]
         assert len(json.dumps(answer)) < 7_000
         ids = [one["id"] for one in answer["items"]]
-        assert [one["id"] for one in events(recorder)[0]["items"]] == ids  # type: ignore[attr-defined]
+        assert [one["id"] for one in events(recorder)[0]["items"]] == ids
