@@ -21,7 +21,7 @@ from reasoningbank.analysis import (
     compare_arms,
     summarise_run,
 )
-from reasoningbank.analysis.scores import scores
+from reasoningbank.analysis.scores import Score
 from reasoningbank.analysis.tables import (
     TextTable,
     capital,
@@ -207,7 +207,7 @@ def _stated(run: Run, levels: Sequence[str]) -> Iterator[str]:
     """Yield a line for each pre-registered pair, with what it is at the other levels."""
     summary = run.summary
     records = run.folder.trials(skip_damaged=True) if levels else ()
-    trials = [trial for trial in scores(records) if trial.step is None]
+    trials = [trial for trial in map(Score.of, records) if trial.step is None]
     for stated in summary.registered:
         beside = []
         for level in levels:

@@ -18,7 +18,7 @@ from reasoningbank.algebra.operation import (
 )
 from reasoningbank.algebra.program import Program, mistakes, read_program, run_program
 from reasoningbank.algebra.runtime import Runtime
-from reasoningbank.algebra.source import parse_program
+from reasoningbank.algebra.source import from_json, parse_program
 from reasoningbank.algebra.terms import (
     ProgramError,
     graph_from_jsonld,
@@ -30,7 +30,6 @@ from reasoningbank.algebra.values import (
     Stream,
     Table,
     Value,
-    from_json,
     json_chunks,
     to_json,
 )

@@ -92,7 +92,6 @@ class VariableScope:
 class Block:
     """Operations that an operation runs by itself: one, or several in order."""
 
-    path: str
     nodes: tuple[Any, ...]
     single: bool
 

@@ -82,13 +82,6 @@ _ROWS: frozenset[Yield] = frozenset({"list", "table", "row", "any"})
 _GRAPHS: frozenset[Yield] = frozenset({"graph", "any"})
 _IN_ROWS: tuple[Form, ...] = ("results", "list")
 _IN_TERMS: tuple[Form, ...] = ("string", "number", "boolean", "term", "row")
-_BLOCK = "an operation or a list of operations"
-
-
-def _as_block(value: Any) -> BlockOf:
-    if isinstance(value, BlockOf):
-        return value
-    raise ProgramError(f"expected {_BLOCK}", code="wrong-type")
 
 
 def _list(name: str, expected: str, takes: frozenset[Yield], of: Kind, flat: bool = False) -> Kind:
@@ -97,7 +90,6 @@ def _list(name: str, expected: str, takes: frozenset[Yield], of: Kind, flat: boo
 
 
 _TEXT = Kind("str", "a string", _TERMS, convert.as_text, ("string", "term"))
-PLAIN = Kind("str", "a string", _TERMS, convert.as_plain, ("string",))
 _GRAPH = Kind("Graph", "a graph (JSON-LD)", _GRAPHS, convert.as_graph, ("graph",), "graph")
 _NAME = Kind("str", "a name", _NONE, convert.as_name, ("string",), "constant")
 #: A string, not a URI: what SPARQL's functions on strings take.
@@ -108,7 +100,7 @@ String = Annotated[
 #: A string; of a term, its text with its language.
 Text = Annotated[Literal, _TEXT]
 #: A plain string.
-PlainText = Annotated[str, PLAIN]
+PlainText = Annotated[str, Kind("str", "a string", _TERMS, convert.as_plain, ("string",))]
 #: A query or an update.
 Query = Annotated[str, Kind("Query", "a SPARQL text", _TERMS, convert.as_plain, ("string",))]
 #: An absolute IRI.
@@ -150,9 +142,8 @@ Concurrency = Annotated[int, Kind("int", "a number", _NONE, convert.as_workers, 
 #: True or false, written in the program itself.
 Flag = Annotated[bool, Kind("bool", "true or false", _NONE, convert.as_flag, ("boolean",))]
 #: One operation, or several in order, that the operation runs by itself.
-Block = Annotated[
-    BlockOf, Kind("Operation | List[Operation]", _BLOCK, _NONE, _as_block, (), "block")
-]
+_OPERATIONS = ("Operation | List[Operation]", "an operation or a list of operations")
+Block = Annotated[BlockOf, Kind(*_OPERATIONS, _NONE, lambda block: block, (), "block")]
 
 
 @dataclass(frozen=True)

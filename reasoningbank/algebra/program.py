@@ -23,42 +23,26 @@ from reasoningbank.algebra.evaluation import (
     VariableScope,
 )
 from reasoningbank.algebra.operation import (
-    PLAIN,
     YIELDED,
     Kind,
     Operation,
     Visible,
+    Yield,
     kind_of,
     operation,
 )
 from reasoningbank.algebra.runtime import Runtime
-from reasoningbank.algebra.source import fill_template, with_prefixes
+from reasoningbank.algebra.source import Reader, with_prefixes
 from reasoningbank.algebra.terms import (
     PREFIXES,
     ProgramError,
     Term,
-    graph_from_jsonld,
     is_term_json,
-    is_term_template,
     json_path,
     locating,
     one_of,
-    term_from_json,
 )
-from reasoningbank.algebra.values import (
-    RowList,
-    Stream,
-    Table,
-    Value,
-    as_plain,
-    describe_value,
-    from_json,
-    is_results_json,
-    is_row_json,
-    kept,
-    names_in,
-    table_from_json,
-)
+from reasoningbank.algebra.values import Stream, Table, Value, flattened, kept, names_in
 from reasoningbank.errors import QueryError, UsageError
 
 #: Replaces addresses that only a run knows while a document is checked.
@@ -164,12 +148,8 @@ class OperationCall:
             values: dict[str, Any] = {}
             around = inner.wanting(form=self.kind.asks or inner.wanted.form)
             for name, argument in self.args.items():
-                if isinstance(argument, Block):
-                    values[name] = argument
-                    continue
                 read = self.names if name == self.kind.goes_through else inner.wanted.columns
-                where = json_path(self.path, "args", name)
-                value = _evaluated(argument, around.wanting(columns=read), where)
+                value = _evaluated(argument, around.wanting(columns=read))
                 if value is None and not self.kind.model_fields[name].is_required():
                     continue  # an unbound variable omits an optional argument
                 values[name] = value
@@ -191,60 +171,28 @@ class OperationCall:
 
 
 @dataclass(frozen=True)
-class DocumentTemplate:
-    """A JSON-LD document in which operations take the place of values."""
+class Part:
+    """A value that holds calls, or is a document: it is read anew each time it is used."""
 
     path: str
-    template: Any = field(repr=False)
+    data: Any = field(repr=False)
+    is_document: bool
+    columns: tuple[str, ...] | None = None
 
     def value(self, run: Evaluation) -> Value:
-        """Evaluate its operations and read it relative to the address that it is written to."""
-        data = fill_template(self.template, self.path, lambda node, _: node.value(run))
-        return graph_from_jsonld(data, base=run.base, path=self.path)
+        """Read it, relative to the address that it is written to."""
+        return self.read(Reader(lambda call, _: call.value(run), run.base))
+
+    def read(self, reader: Reader) -> Value:
+        """Read it with the reader's values for its calls."""
+        return (reader.document if self.is_document else reader.value)(self.data, self.path)
 
 
-@dataclass(frozen=True)
-class TermTemplate:
-    """A term in JSON some of whose members are operations."""
-
-    path: str
-    members: Mapping[str, Any] = field(repr=False)
-
-    def value(self, run: Evaluation) -> Value:
-        """Evaluate its operations; a term whose value is unbound is unbound."""
-        made: dict[str, Any] = dict(self.members)
-        for name, member in self.members.items():
-            if isinstance(member, OperationCall):
-                if (text := member.value(run)) is None:
-                    return None
-                with locating(json_path(self.path, name)):
-                    made[name] = as_plain(text)
-        return term_from_json(made, self.path)
-
-
-def _evaluated(part: Any, run: Evaluation, path: str) -> Value:
+def _evaluated(part: Any, run: Evaluation) -> Value:
     """Return a value of the program with the calls and documents in it evaluated."""
-    if isinstance(part, OperationCall | DocumentTemplate | TermTemplate):
+    if isinstance(part, OperationCall | Part):
         return part.value(run)
-    if isinstance(part, list):
-        return [kept(_evaluated(p, run, json_path(path, at))) for at, p in enumerate(part)]
-    if not isinstance(part, dict):
-        return part  # type: ignore[no-any-return]
-    row: dict[str, Term] = {}
-    for name, member in part.items():
-        term = _evaluated(member, run, json_path(path, name))
-        if isinstance(term, Term):
-            row[name] = term
-        elif term is not None:
-            what = f"a row holds terms, not {describe_value(term)}"
-            raise ProgramError(what, where=json_path(path, name), code="wrong-type")
-    return row
-
-
-def _is_evaluated(part: Any) -> bool:
-    if isinstance(part, list | dict):
-        return all(map(_is_evaluated, part.values() if isinstance(part, dict) else part))
-    return not isinstance(part, OperationCall | DocumentTemplate | TermTemplate)
+    return [kept(_evaluated(one, run)) for one in part] if isinstance(part, list) else part
 
 
 def _validated(
@@ -252,7 +200,7 @@ def _validated(
 ) -> tuple[Program, list[ProgramError]]:
     names = frozenset(variables)
     found = _Validation()
-    block = Block("$", (), True)
+    block = Block((), True)
     try:
         # Text that cannot be encoded could not be written either, and would fail half-way.
         json.dumps(data, ensure_ascii=False).encode()
@@ -316,7 +264,7 @@ class _Validation:
                 nodes.append(self.call(item, where, visible))
                 if name := nodes[-1].kind.sets(item.get("args", {})):
                     visible = replace(visible, variables=visible.variables | {name})
-        return Block(path, tuple(nodes), single)
+        return Block(tuple(nodes), single)
 
     def call(self, data: Any, path: str, visible: Visible) -> OperationCall:
         """Read a call; raise if the data is not one, and keep mistakes in its arguments."""
@@ -396,13 +344,6 @@ class _Validation:
             return call
         if data is None:
             raise _unexpected(wanted, path, ", got null")
-        if wanted.reading == "graph":
-            if is_term_template(data):
-                raise _unexpected(wanted, path, ", got a term")
-            if isinstance(data, str | bool | int | float) or is_term_json(data):
-                with locating(path):
-                    wanted.convert(from_json(data, path))
-            return self._document(data, path, visible)
         if wanted.reading == "list":
             if not isinstance(data, list) or wanted.of is None:
                 raise _unexpected(wanted, path)
@@ -413,66 +354,44 @@ class _Validation:
             ]
         if wanted.reading == "constant" and not isinstance(data, str):
             raise _unexpected(wanted, path, hint="write a string")
-        part = self._value(data, path, visible)
-        if _is_evaluated(part):
+        before = len(self.calls)
+        plain = isinstance(data, str | bool | int | float) or is_term_json(data)
+        is_document = wanted.reading == "graph" and not plain
+        part = Part(path, self._with_calls(data, path, visible), is_document)
+        trial = part.read(Reader(_sample, _PLACEHOLDER if visible.based else None, PREFIXES))
+        has_calls = len(self.calls) > before
+        if not has_calls and not any(isinstance(one, Graph) for one in flattened([trial])):
             with locating(path):
-                wanted.convert(part)
-            return part
-        forms = {list: "list", dict: "row", TermTemplate: "term"}
-        form = next((name for kind, name in forms.items() if isinstance(part, kind)), "graph")
+                wanted.convert(trial)
+            return trial
+        form = next((name for kind, name in _FORMS.items() if isinstance(trial, kind)), "nothing")
         if form not in wanted.takes:
             raise _unexpected(wanted, path, f", got a {form}")
-        return part
+        return replace(part, columns=_columns(trial))
 
-    def _value(self, data: Any, path: str, visible: Visible) -> Any:
-        """Read a value of any form."""
-        if isinstance(data, list):
-            return [self._value(one, json_path(path, at), visible) for at, one in enumerate(data)]
-        if not isinstance(data, Mapping):
-            return from_json(data, path)
-        if "@op" in data:
-            return self.call(data, path, visible)
-        if not _holds_operations(data):
-            plain = is_term_json(data) or is_results_json(data) or is_row_json(data)
-            return from_json(data, path) if plain else self._document(data, path, visible)
-        if is_term_template(data):
-            members = dict(data)
-            for name in (name for name, member in data.items() if not isinstance(member, str)):
-                members[name] = self._read(data[name], PLAIN, json_path(path, name), visible)
-            return TermTemplate(path, members)
-        if is_results_json(data):
-            rows = data["results"]["bindings"]
-            if not isinstance(rows, list):
-                table_from_json(data, path)
-            read = self._value(rows, json_path(path, "results", "bindings"), visible)
-            empty = {**data, "results": {"bindings": []}}
-            return RowList(read, names_in(read, table_from_json(empty, path).vars))
-        if _is_row(data):
-            return {
-                name: self._value(member, json_path(path, name), visible)
-                for name, member in data.items()
-            }
-        return self._document(data, path, visible)
-
-    def _document(self, data: Any, path: str, visible: Visible) -> DocumentTemplate:
-        template = self._template(data, path, visible)
-        trial = fill_template(template, path, _sample)
-        base = _PLACEHOLDER if visible.based else None
-        graph_from_jsonld(trial, base=base, path=path, prefixes=PREFIXES)
-        return DocumentTemplate(path, template)
-
-    def _template(self, data: Any, path: str, visible: Visible) -> Any:
+    def _with_calls(self, data: Any, path: str, visible: Visible) -> Any:
+        """Return JSON data with a call in the place of each operation."""
         if isinstance(data, list):
             return [
-                self._template(one, json_path(path, at), visible) for at, one in enumerate(data)
+                self._with_calls(one, json_path(path, at), visible) for at, one in enumerate(data)
             ]
         if not isinstance(data, Mapping):
             return data
         if "@op" in data:
             return self.call(data, path, visible)
         return {
-            key: self._template(one, json_path(path, key), visible) for key, one in data.items()
+            key: self._with_calls(one, json_path(path, key), visible) for key, one in data.items()
         }
+
+
+#: What values are called in an error.
+_FORMS: Mapping[Any, Yield] = {
+    Term: "term",
+    list: "list",
+    Table: "table",
+    Graph: "graph",
+    Mapping: "row",
+}
 
 
 def _check_yield(kind: type[Operation], wanted: Kind, path: str, *more: str) -> None:
@@ -491,7 +410,7 @@ def _check_yield(kind: type[Operation], wanted: Kind, path: str, *more: str) -> 
 
 def _columns(part: Any) -> tuple[str, ...] | None:
     """Return the columns of the rows that a value yields; None if the program cannot say."""
-    if isinstance(part, OperationCall | RowList):
+    if isinstance(part, OperationCall | Part):
         return part.columns
     if isinstance(part, Table):
         return part.vars
@@ -499,32 +418,17 @@ def _columns(part: Any) -> tuple[str, ...] | None:
     return names_in(part) if rows else None
 
 
-def _holds_operations(data: Any) -> bool:
-    if isinstance(data, list):
-        return any(_holds_operations(item) for item in data)
-    if isinstance(data, Mapping):
-        return "@op" in data or any(_holds_operations(member) for member in data.values())
-    return False
-
-
-def _is_row(data: Mapping[str, Any]) -> bool:
-    """Return whether an object that holds operations is a row: variable → term or operation."""
-    return all(
-        not key.startswith("@")
-        and ":" not in key
-        and isinstance(member, Mapping)
-        and ("@op" in member or is_term_json(member))
-        for key, member in data.items()
-    )
-
-
-def _sample(node: Any, key: str) -> Value:
-    """Return a value of the type that a node yields."""
+def _sample(call: OperationCall, key: str | None) -> Value:
+    """Return a value of the type that a call yields."""
     if key in ("@language", "@direction"):
         return Literal("en" if key == "@language" else "ltr")
-    if isinstance(node, OperationCall) and node.kind.yields == "graph":
-        return Graph()
-    if isinstance(node, OperationCall) and node.kind.yields in ("nothing", "row", "table"):
-        what = f"JSON-LD cannot hold {YIELDED[node.kind.yields][0]}, which {node.kind.op} yields"
-        raise ProgramError(what, where=node.path, hint="use Value or Str", code="wrong-type")
-    return URIRef(_PLACEHOLDER)
+    if key == "bindings":
+        return {}
+    yields = call.kind.yields
+    if key is not None and yields in ("nothing", "row", "table"):
+        what = f"JSON-LD cannot hold {YIELDED[yields][0]}, which {call.kind.op} yields"
+        raise ProgramError(what, where=call.path, hint="use Value or Str", code="wrong-type")
+    like: dict[Yield, Value] = {"graph": Graph()}
+    if key is None:
+        like |= {"table": Table((), []), "row": {}, "list": [], "nothing": None}
+    return like.get(yields, URIRef(_PLACEHOLDER))

@@ -15,8 +15,15 @@ import pyoxigraph
 from rdflib import BNode, Graph, Literal, URIRef
 from rdflib.namespace import XSD
 
-from reasoningbank.algebra.terms import PREFIXES, ProgramError, Term, one_of, scalar, to_sparql
-from reasoningbank.algebra.values import Row, Table, Value, kept
+from reasoningbank.algebra.terms import (
+    PREFIXES,
+    ProgramError,
+    Term,
+    one_of,
+    scalar,
+    to_sparql,
+)
+from reasoningbank.algebra.values import Row, Table, Value, kept, names_in
 from reasoningbank.errors import QueryError
 from reasoningbank.sparql import prepare
 from reasoningbank.sparql.query import FAILS, complaint_of, offset_in, parsed_alone
@@ -391,7 +398,11 @@ def as_query(result: Value, *, several: bool = False) -> str:
     single = parts[0] if len(parts) == 1 else None
     if isinstance(single, Literal) and single.datatype == XSD.boolean:
         return "ASK {}" if single.value else "ASK { FILTER(false) }"
-    graphs = list(_graphs(parts))
+    leaves = [leaf for leaf in _leaves(parts) if not _is_nothing(leaf)]
+    graphs = [leaf for leaf in leaves if isinstance(leaf, Graph)]
+    if 0 < len(graphs) < len(leaves):
+        what = "the result mixes graphs with other values"
+        raise ProgramError(what, hint="yield one of the two", code="mixed-results")
     query = _construct(graphs) if graphs else _select(parts)
     if len(query) > MOST_CHARS:
         what = "the result is longer than a query may be"
@@ -410,7 +421,8 @@ def is_empty(result: Value) -> bool:
 
 def _select(parts: Sequence[Value]) -> str:
     rows = [row for part in parts for row in _rows(part)]
-    names = dict.fromkeys((*_columns(parts), *(name for row in rows for name in row)))
+    columns = (name for leaf in _leaves(parts) if isinstance(leaf, Table) for name in leaf.vars)
+    names = names_in(rows, columns)
     if not names:
         hint = "end it with the operation that yields the answer"
         raise ProgramError("the program yields no answer", hint=hint, code="no-answer")
@@ -428,18 +440,6 @@ def _select(parts: Sequence[Value]) -> str:
     return f"SELECT {' '.join(f'?{name}' for name in known.values())} WHERE {{ {block} }}"
 
 
-def _graphs(value: Value) -> Iterator[Graph]:
-    """Yield the graphs of a result that consists of graphs; none if it consists of rows."""
-    if isinstance(value, Graph):
-        yield value
-    elif isinstance(value, list):
-        inner = [list(_graphs(entry)) for entry in value if not _is_nothing(entry)]
-        if any(inner) and not all(inner):
-            what = "the result mixes graphs with other values"
-            raise ProgramError(what, hint="yield one of the two", code="mixed-results")
-        yield from (graph for one in inner for graph in one)
-
-
 def _is_nothing(value: Value) -> bool:
     return value is None or (isinstance(value, list) and all(map(_is_nothing, value)))
 
@@ -453,13 +453,6 @@ def _construct(graphs: Sequence[Graph]) -> str:
 
     lines = {f"  {' '.join(map(written, triple))} .\n" for graph in graphs for triple in graph}
     return "CONSTRUCT {\n" + "".join(sorted(lines)) + "} WHERE {}"
-
-
-def _columns(value: Value) -> tuple[str, ...]:
-    """Return the declared columns of a result, with rows or without."""
-    if isinstance(value, list):
-        return tuple(dict.fromkeys(name for entry in value for name in _columns(entry)))
-    return value.vars if isinstance(value, Table) else ()
 
 
 def _rows(value: Value) -> Iterator[Row]:

@@ -164,7 +164,7 @@ class Runtime(contextlib.AbstractContextManager["Runtime"]):
     def select(self, endpoint: str, query: str) -> Table:
         """Return the rows of a SELECT, streamed from disk if there are many."""
         result = self._query(sparql.TableResult, endpoint, query, "SELECT")
-        return Table(result.variables, _Rows(result))
+        return Table(result.variables, _rows(result))
 
     def graph(self, endpoint: str, query: str) -> Graph:
         """Return the graph of a CONSTRUCT or DESCRIBE; raises as `select` does."""
@@ -265,19 +265,13 @@ class Runtime(contextlib.AbstractContextManager["Runtime"]):
             raise UsageError(what, where=address, hint=hint, code=code)
 
 
-class _Rows:
-    """The rows of a result, decoded block by block each time they are iterated."""
-
-    def __init__(self, result: sparql.TableResult) -> None:
-        self._result = result
-
-    def __iter__(self) -> Iterator[Row]:
-        names = self._result.variables
-        blanks = BlankNodes(BNode)
-        for start in range(0, self._result.n_rows, _BLOCK):
-            for cells in self._result.rows(start, start + _BLOCK):
-                yield {
-                    name: from_oxigraph(cell, blanks)
-                    for name, cell in zip(names, cells, strict=True)
-                    if cell is not None
-                }
+def _rows(result: sparql.TableResult) -> Iterator[Row]:
+    """Yield the rows of a result, decoded block by block."""
+    blanks = BlankNodes(BNode)
+    for start in range(0, result.n_rows, _BLOCK):
+        for cells in result.rows(start, start + _BLOCK):
+            yield {
+                name: from_oxigraph(cell, blanks)
+                for name, cell in zip(result.variables, cells, strict=True)
+                if cell is not None
+            }

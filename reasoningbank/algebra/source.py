@@ -1,18 +1,45 @@
-"""Programs as written: strict JSON, prefixes that it need not declare, JSON-LD with operations."""
+"""Programs as written: strict JSON, prefixes that it need not declare, and the values in it.
+
+The validation of a program has replaced each operation in it by a call, which `evaluate` gives the
+value of: in a run the real one, before it one that is like it.
+"""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from rdflib import BNode, Graph, Literal, URIRef
 
-from reasoningbank.algebra import terms
 from reasoningbank.algebra.operation import Kind, kind_of, operations
-from reasoningbank.algebra.values import as_position, describe_value, flattened, kept
+from reasoningbank.algebra.terms import (
+    ProgramError,
+    Term,
+    contexts_of,
+    graph_from_jsonld,
+    graph_to_jsonld,
+    is_term_json,
+    json_path,
+    locating,
+    names_of,
+    scalar,
+    term_from_json,
+    terms_of,
+)
+from reasoningbank.algebra.values import (
+    Row,
+    Table,
+    Value,
+    as_plain,
+    as_position,
+    describe_value,
+    flattened,
+    kept,
+    names_in,
+)
 from reasoningbank.corpus.shacl import complete_prefixes
 from reasoningbank.sparql.terms import absolute
 from reasoningbank.sparql.tokens import Edit, apply_edits, tokenize
@@ -28,12 +55,12 @@ def parse_program(text: str) -> Any:
             name = next(one for at, one in enumerate(names) if one in names[:at])
             hint, what = "keep one of them, or make it a list", f"the key {name!r} occurs twice"
             more = {"hint": hint, "code": "duplicate-key", "key": name}
-            raise terms.ProgramError(f"{what} in an object", where="$", **more)
+            raise ProgramError(f"{what} in an object", where="$", **more)
         return made
 
     def constant(name: str) -> Any:
         hint = "write a number or a string"
-        raise terms.ProgramError(f"{name} is not JSON", where="$", hint=hint, code="bad-json")
+        raise ProgramError(f"{name} is not JSON", where="$", hint=hint, code="bad-json")
 
     plain = text.removeprefix("\ufeff")
     try:
@@ -41,12 +68,12 @@ def parse_program(text: str) -> Any:
     except json.JSONDecodeError as error:
         what, where = f"not valid JSON: {error.msg}", f"line {error.lineno}, column {error.colno}"
         hint = "send JSON only, without comments or a code fence"
-        raise terms.ProgramError(what, where=where, hint=hint, code="bad-json") from None
+        raise ProgramError(what, where=where, hint=hint, code="bad-json") from None
     except ValueError as error:  # a number of thousands of digits
-        raise terms.ProgramError(f"not valid JSON: {error}", where="$", code="bad-json") from None
+        raise ProgramError(f"not valid JSON: {error}", where="$", code="bad-json") from None
     except RecursionError:
         what = "the program is nested too deeply"
-        raise terms.ProgramError(what, where="$", code="too-deep") from None
+        raise ProgramError(what, where="$", code="too-deep") from None
 
 
 def with_prefixes(data: Any, known: Mapping[str, str]) -> Any:
@@ -106,28 +133,125 @@ def _with_context(data: Any, known: Mapping[str, str]) -> Any:
     context = data.get("@context", {})
     if not isinstance(context, Mapping):
         return data
-    used = dict.fromkeys(_prefixes(data))
+    parts = (name.partition(":") for name, _, _ in names_of(data, "$"))
+    used = dict.fromkeys(p for p, colon, rest in parts if colon and not rest.startswith("//"))
     added = {name: known[name] for name in used if name in known and name not in context}
     return {"@context": {}, **data} | {"@context": {**context, **added}} if added else data
 
 
-def _prefixes(data: Any) -> Iterator[str]:
-    """Yield the prefixes of keys, types and identifiers."""
-    if isinstance(data, list):
-        for item in data:
-            yield from _prefixes(item)
-    elif isinstance(data, Mapping) and "@op" not in data:
-        for key, value in data.items():
-            if key == "@context":
-                continue
-            names = [key]
-            if key in ("@type", "@id"):
-                names = value if isinstance(value, list) else [value]
-            for name in names:
-                prefix, colon, local = name.partition(":") if isinstance(name, str) else ("",) * 3
-                if colon and not local.startswith("//"):
-                    yield prefix
-            yield from _prefixes(value)
+#: Returns the value of a call, given its place: a key of JSON-LD, ``bindings`` for a row of a
+#: table, None elsewhere.
+Evaluate: TypeAlias = Callable[[Any, str | None], Value]
+
+
+def is_call(data: object) -> bool:
+    """Return whether a call stands in the place of JSON data."""
+    return data is not None and not isinstance(data, str | bool | int | float | list | Mapping)
+
+
+def _no_call(data: Any, key: str | None) -> Value:
+    raise ProgramError(f"{type(data).__name__} is not JSON", code="bad-json")
+
+
+def _is_results(data: Mapping[str, Any]) -> bool:
+    """Return whether JSON data has the form of SPARQL results, with or without ``head``."""
+    return isinstance(data.get("results"), Mapping) and "bindings" in data["results"]
+
+
+def _is_cell(name: str, member: Any) -> bool:
+    """Return whether a member of an object can be one of a row."""
+    return is_term_json(member) or (is_call(member) and name[:1] != "@" and ":" not in name)
+
+
+@dataclass(frozen=True)
+class Reader:
+    """Reads values and documents; see `graph_from_jsonld` for `base` and `prefixes`."""
+
+    evaluate: Evaluate = _no_call
+    base: str | None = None
+    prefixes: Mapping[str, str] | None = None
+
+    def value(self, data: Any, path: str) -> Value:
+        """Read a value: a term, table, row, graph or list."""
+        if data is None:
+            return None
+        if isinstance(data, str | bool | int | float):
+            return scalar(data)
+        if isinstance(data, list):
+            return [self.value(item, json_path(path, at)) for at, item in enumerate(data)]
+        if is_call(data):
+            with locating(path):
+                return kept(self.evaluate(data, None))
+        if is_term_json(data):
+            return self._term(data, path)
+        if _is_results(data):
+            return self._table(data, path)
+        if all(_is_cell(name, member) for name, member in data.items()):
+            return self._row(data, path)
+        return self.document(data, path)
+
+    def document(self, data: Any, path: str) -> Graph:
+        """Read a JSON-LD document."""
+        filled = _filled(data, path, self.evaluate)
+        return graph_from_jsonld(filled, base=self.base, path=path, prefixes=self.prefixes)
+
+    def _term(self, data: Mapping[str, Any], path: str) -> Term | None:
+        """Read a term; one with a member that is unbound is unbound."""
+        made = dict(data)
+        for name, member in data.items():
+            if is_call(member):
+                text = self.evaluate(member, "@language" if name == "xml:lang" else None)
+                if text is None:
+                    return None
+                with locating(json_path(path, name)):
+                    made[name] = as_plain(text)
+        return term_from_json(made, path)
+
+    def _row(self, data: Mapping[str, Any], path: str) -> dict[str, Term]:
+        row: dict[str, Term] = {}
+        for name, member in data.items():
+            where = json_path(path, name)
+            if is_call(member):
+                term = self.evaluate(member, None)
+                if term is not None and not isinstance(term, Term):
+                    what = f"a row holds terms, not {describe_value(term)}"
+                    raise ProgramError(what, where=where, code="wrong-type")
+            elif isinstance(member, Mapping):
+                term = self._term(member, where)
+            else:
+                hint = 'write {"type": "literal", "value": "…"}'
+                raise ProgramError("expected an RDF term", where=where, hint=hint, code="bad-term")
+            if term is not None:
+                row[name] = term
+        return row
+
+    def _table(self, data: Mapping[str, Any], path: str) -> Table:
+        """Read SPARQL results in JSON; without ``head`` the columns are the bound variables."""
+
+        def bad(expected: str, *place: str | int) -> ProgramError:
+            where = json_path(path, *place)
+            return ProgramError(f"expected {expected}", where=where, code="bad-results")
+
+        bindings = data["results"]["bindings"]
+        if not isinstance(bindings, list):
+            raise bad("a list of bindings", "results", "bindings")
+        rows: list[Row] = []
+        for at, binding in enumerate(bindings):
+            row = self.evaluate(binding, "bindings") if is_call(binding) else binding
+            if not isinstance(row, Mapping):
+                raise bad("a binding: variable → term", "results", "bindings", at)
+            where = json_path(path, "results", "bindings", at)
+            rows.append(self._row(row, where) if row is binding else row)
+        head = data.get("head", {})
+        named = head.get("vars", []) if isinstance(head, Mapping) else None
+        if not isinstance(named, list) or not all(isinstance(name, str) for name in named):
+            raise bad("a list of names", "head", "vars")
+        return Table(names_in(rows, named), rows)
+
+
+def from_json(data: Any, path: str = "$") -> Value:
+    """Read a value without calls: a term, table, row, graph or list."""
+    return Reader().value(data, path)
 
 
 _PLAIN_LABEL = re.compile(r"[A-Za-z0-9_]+")
@@ -139,13 +263,13 @@ _STRINGS = frozenset(
 _NODES = frozenset({"@graph", "@included"})
 
 
-def fill_template(template: Any, path: str, evaluate: Callable[[Any, str], Any]) -> Any:
-    """Return a JSON-LD document with each operation replaced by its value."""
-    contexts = list(terms.contexts_of(template, path))
+def _filled(template: Any, path: str, evaluate: Evaluate) -> Any:
+    """Return a JSON-LD document with each call replaced by its value."""
+    contexts = list(contexts_of(template, path))
     filling = _Filling(
         evaluate,
-        terms.terms_of(contexts, "@container", "@language"),
-        terms.terms_of(contexts, "@type", "@json"),
+        terms_of(contexts, "@container", "@language"),
+        terms_of(contexts, "@type", "@json"),
         frozenset(term for context in contexts for term in context),
     )
     return filling.part(template, path, "@graph")
@@ -153,7 +277,7 @@ def fill_template(template: Any, path: str, evaluate: Callable[[Any, str], Any])
 
 @dataclass(frozen=True)
 class _Filling:
-    evaluate: Callable[[Any, str], Any]
+    evaluate: Evaluate
     language_maps: frozenset[str]
     json_terms: frozenset[str]
     defined: frozenset[str]
@@ -164,35 +288,35 @@ class _Filling:
         if isinstance(template, list):
             found: list[Any] = []
             for at, item in enumerate(template):
-                part = self.part(item, terms.json_path(path, at), key)
+                part = self.part(item, json_path(path, at), key)
                 several = isinstance(part, list) and not isinstance(item, list)
                 found += part if several else [] if part is None else [part]
             return found
-        if template is None or isinstance(template, str | bool | int | float):
+        if not is_call(template):
             return template
         value = kept(self.evaluate(template, key))
         if key in self.json_terms:
             what = f"the context declares {key!r} as JSON, and {describe_value(value)} is not JSON"
             hint = "define the term without @json"
-            raise terms.ProgramError(what, where=path, hint=hint, code="wrong-type")
+            raise ProgramError(what, where=path, hint=hint, code="wrong-type")
         for uri in flattened([value]):
             scheme, _, rest = str(uri).partition(":") if isinstance(uri, URIRef) else ("", "", "")
             if scheme in self.defined and not rest.startswith("//"):
                 what = f"the context would read {uri} with its prefix {scheme + ':'!r}"
                 hint = "give the prefix another name"
-                raise terms.ProgramError(what, where=path, hint=hint, code="prefix-clash")
+                raise ProgramError(what, where=path, hint=hint, code="prefix-clash")
         if key in _STRINGS or key in self.language_maps or key == "@context":
             return _string(value, path, key)
         return _json(value, path, key in _NODES)
 
     def _object(self, template: Mapping[str, Any], path: str, key: str) -> Any:
         if set(template) == {"@value"} and not isinstance(template["@value"], str):
-            return self.part(template["@value"], terms.json_path(path, "@value"), "")
+            return self.part(template["@value"], json_path(path, "@value"), "")
         made: dict[str, Any] = {}
         for name, member in template.items():
             # Below a context or a language map every key holds strings.
             strict = key == "@context" or (key in self.language_maps and name[:1] != "@")
-            part = self.part(member, terms.json_path(path, name), key if strict else name)
+            part = self.part(member, json_path(path, name), key if strict else name)
             if part is None and member is not None and name != "@context":
                 if name == "@value":
                     return None
@@ -216,7 +340,7 @@ def _json(value: Any, path: str, nodes: bool) -> Any:
         return made
     if isinstance(value, Graph) and nodes:
         # Without the contexts around it, which would change the meaning of its keys and strings.
-        written = terms.graph_to_jsonld(value)
+        written = graph_to_jsonld(value)
         context = [None, written.pop("@context", {})]
         found = written["@graph"] if set(written) == {"@graph"} else [written]
         return [{"@context": context, **node} for node in found]
@@ -228,7 +352,7 @@ def _json(value: Any, path: str, nodes: bool) -> Any:
         return found
     hint = "put it under @graph, or Merge it" if isinstance(value, Graph) else "use Value or Str"
     what = f"{describe_value(value)} does not fit here"
-    raise terms.ProgramError(what, where=path, hint=hint, code="wrong-type")
+    raise ProgramError(what, where=path, hint=hint, code="wrong-type")
 
 
 def _string(value: Any, path: str, key: str) -> Any:
@@ -244,4 +368,4 @@ def _string(value: Any, path: str, key: str) -> Any:
     if isinstance(value, list) and key == "@type":
         return [_string(item, path, "") for item in value]
     what = f"expected a string for {key}, got {describe_value(value)}"
-    raise terms.ProgramError(what, where=path, code="wrong-type")
+    raise ProgramError(what, where=path, code="wrong-type")

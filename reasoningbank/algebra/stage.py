@@ -39,11 +39,6 @@ class Stage:
     pack: Pack | None
     addresses: Mapping[str, str]
 
-    @property
-    def space(self) -> DocumentSpace | None:
-        """The documents that may be written; None if there are none."""
-        return self.pack.documents if self.pack else None
-
     @contextlib.contextmanager
     def scene(
         self,
@@ -56,15 +51,15 @@ class Stage:
         with contextlib.ExitStack() as stack:
             home, addresses = None, dict(self.addresses)
             initial: Mapping[str, list[Triple]] = {}
-            if self.space is not None:
-                given = _initial(self.space)
-                home = stack.enter_context(LDPServer(self.space.base, initial=given))
-                addresses[self.space.base] = home.address
+            space = self.pack.documents if self.pack else None
+            if space is not None:
+                home = stack.enter_context(LDPServer(space.base, initial=_initial(space)))
+                addresses[space.base] = home.address
                 # As its store serializes them, so that only changes differ.
                 initial = home.documents.written()
             runtime = stack.enter_context(
                 Runtime(
-                    allow_write=[self.space.base] if self.space else (),
+                    allow_write=[space.base] if space else (),
                     allow_read=list(addresses),
                     limits=LIMITS,
                     addresses=addresses,

@@ -14,7 +14,6 @@ import json
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -110,15 +109,6 @@ def is_term_json(data: object) -> bool:
         and isinstance(kind := data.get("type"), str)
         and kind in (*_MEMBERS, "triple")
         and not any(isinstance(key, str) and key.startswith("@") for key in data)
-    )
-
-
-def is_term_template(data: Any) -> bool:
-    """Return whether an object is a term one of whose members is an operation."""
-    return (
-        is_term_json(data)
-        and set(data) <= _MEMBERS.get(data["type"], set())
-        and any(isinstance(member, Mapping) and "@op" in member for member in data.values())
     )
 
 
@@ -253,12 +243,11 @@ def graph_from_jsonld(
     prefixes: Mapping[str, str] | None = None,
 ) -> Graph:
     """Read a JSON-LD document; those of the `prefixes` that it uses must be declared in it."""
-    _check_jsonld(data, path, base, prefixes or {})
+    contexts = list(contexts_of(data, path))
+    _check_jsonld(data, path, contexts, base is not None, prefixes or {})
+    terms = {name: term for context in contexts for name, term in context.items()}
+    types = {n: str(t["@type"]) for n, t in terms.items() if isinstance(t, dict) and "@type" in t}
     try:
-        terms = {name: term for one in contexts_of(data, path) for name, term in one.items()}
-        types = {
-            n: str(t["@type"]) for n, t in terms.items() if isinstance(t, dict) and "@type" in t
-        }
         text = json.dumps(_exact(data, types))
         quads = pyoxigraph.parse(text, pyoxigraph.RdfFormat.JSON_LD, base_iri=base)
         with locating(path):
@@ -386,79 +375,70 @@ def terms_of(contexts: Iterable[Mapping[str, Any]], keyword: str, *values: str) 
     )
 
 
-def _check_jsonld(data: Any, path: str, base: str | None, prefixes: Mapping[str, str]) -> None:
-    """Reject remote contexts, keys that are not mapped to an IRI, and invalid IRIs."""
-    contexts = list(contexts_of(data, path))
+def names_of(
+    data: Any, path: str, contexts: Sequence[Mapping[str, Any]] = ()
+) -> Iterator[tuple[str, str, bool]]:
+    """Yield the keys, types and identifiers of a document: name, place, whether it is a key."""
+    references = terms_of(contexts, "@type", "@id")
+    maps = terms_of(contexts, "@container", *_MAPS)
+    unread = terms_of(contexts, "@type", "@json") | {"@context", "@value"}
+
+    def names(data: Any, path: str) -> Iterator[tuple[str, str, bool]]:
+        if isinstance(data, list):
+            for at, item in enumerate(data):
+                yield from names(item, json_path(path, at))
+        elif isinstance(data, Mapping) and "@op" not in data:
+            for key, member in data.items():
+                where = json_path(path, key)
+                if key in unread:
+                    continue
+                if not key.startswith("@"):
+                    yield key, where, True
+                if key in ("@id", "@type") or key in references:
+                    several = member if isinstance(member, list) else [member]
+                    yield from ((name, where, False) for name in several if isinstance(name, str))
+                if key in maps and isinstance(member, Mapping):
+                    for name, value in member.items():
+                        yield from names(value, json_path(where, name))
+                else:
+                    yield from names(member, where)
+
+    return names(data, path)
+
+
+def _check_jsonld(
+    data: Any,
+    path: str,
+    contexts: Sequence[Mapping[str, Any]],
+    based: bool,
+    prefixes: Mapping[str, str],
+) -> None:
+    """Reject keys that are not mapped to an IRI, undeclared prefixes, and invalid IRIs."""
     written = json.dumps(contexts)
     vague = any(mapper in written for mapper in _MAPPERS)
     known = frozenset(term for context in contexts for term in context)
-    _Check(
-        None if vague else known,
-        base is not None or "@base" in written,
-        prefixes,
-        references=terms_of(contexts, "@type", "@id"),
-        maps=terms_of(contexts, "@container", *_MAPS),
-        json=terms_of(contexts, "@type", "@json"),
-    ).part(data, path)
-
-
-@dataclass(frozen=True)
-class _Check:
-    known: frozenset[str] | None
-    based: bool
-    prefixes: Mapping[str, str]
-    references: frozenset[str]
-    maps: frozenset[str]
-    json: frozenset[str]
-
-    def part(self, data: Any, path: str) -> None:
-        if isinstance(data, list):
-            for at, item in enumerate(data):
-                self.part(item, json_path(path, at))
-            return
-        if not isinstance(data, Mapping):
-            return
-        for key, member in data.items():
-            where = json_path(path, key)
-            if key in ("@context", "@value") or key in self.json:
-                continue
-            if not key.startswith("@"):
-                self._key(key, where)
-            if key in ("@id", "@type") or key in self.references:
-                for name in member if isinstance(member, list) else [member]:
-                    if isinstance(name, str):
-                        self._name(name, where)
-            if key in self.maps and isinstance(member, Mapping):
-                for name, value in member.items():
-                    self.part(value, json_path(where, name))
-            else:
-                self.part(member, where)
-
-    def _key(self, key: str, where: str) -> None:
-        if self.known is None or key in self.known:
-            return
-        if ":" not in key:
+    for name, where, is_key in names_of(data, path, contexts):
+        mapped = vague or name in known
+        prefix, colon, local = name.partition(":")
+        if is_key and mapped:
+            continue
+        if is_key and not colon:
             hint = "write it as a full IRI, or map it in @context"
-            what = f"the key {key!r} is not mapped to an IRI"
-            raise ProgramError(what, where=where, hint=hint, code="unmapped-key", key=key)
-        if key.startswith("_:"):
+            what = f"the key {name!r} is not mapped to an IRI"
+            raise ProgramError(what, where=where, hint=hint, code="unmapped-key", key=name)
+        if is_key and prefix == "_":
             hint = "write it as a full IRI"
             what = "a property cannot be a blank node"
             raise ProgramError(what, where=where, hint=hint, code="blank-property")
-        self._name(key, where)
-
-    def _name(self, name: str, where: str) -> None:
         if name.startswith(("_:", "@")):
-            return
-        if self.known is not None and name not in self.known:
-            prefix, colon, local = name.partition(":")
-            if prefix in self.prefixes and prefix not in self.known and local[:2] != "//":
-                what, code = f"the prefix {prefix + ':'!r} is not declared", "undeclared-prefix"
-                hint = f'add {{"{prefix}": "{self.prefixes[prefix]}"}} to @context'
-                raise ProgramError(what, where=where, hint=hint, code=code, prefix=prefix)
-            if not self.based and not colon:
-                what = f"{name!r} is relative, and the document has no address"
-                raise ProgramError(what, where=where, hint="write it in full", code="relative-iri")
+            continue
+        if not mapped and prefix in prefixes and prefix not in known and local[:2] != "//":
+            what, code = f"the prefix {prefix + ':'!r} is not declared", "undeclared-prefix"
+            hint = f'add {{"{prefix}": "{prefixes[prefix]}"}} to @context'
+            raise ProgramError(what, where=where, hint=hint, code=code, prefix=prefix)
+        if not (mapped or colon or based or "@base" in written):
+            what = f"{name!r} is relative, and the document has no address"
+            raise ProgramError(what, where=where, hint="write it in full", code="relative-iri")
         if not is_iri(name):
             hint = "percent-encode it (EncodeForURI)"
             raise ProgramError(f"{name!r} is not an IRI", where=where, hint=hint, code="bad-iri")

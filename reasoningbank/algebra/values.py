@@ -1,4 +1,4 @@
-"""Values of programs: terms, rows, tables, graphs and lists, their JSON forms, their conversions.
+"""Values of programs: terms, rows, tables, graphs and lists, written as JSON, and converted.
 
 Each ``as_*`` function converts a value to what an operation takes, or raises ProgramError.
 """
@@ -15,13 +15,8 @@ from rdflib import XSD, BNode, Graph, Literal, URIRef
 from reasoningbank.algebra.terms import (
     ProgramError,
     Term,
-    graph_from_jsonld,
     graph_to_jsonld,
     is_absolute,
-    is_term_json,
-    json_path,
-    scalar,
-    term_from_json,
     term_to_json,
 )
 
@@ -90,75 +85,9 @@ def describe_value(value: object) -> str:
     return "a row" if isinstance(value, Mapping) else "a list"
 
 
-def is_results_json(data: object) -> bool:
-    """Return whether JSON data has the form of SPARQL results, with or without ``head``."""
-    return (
-        isinstance(data, Mapping)
-        and isinstance(data.get("results"), Mapping)
-        and "bindings" in data["results"]
-    )
-
-
-def is_row_json(data: object) -> bool:
-    """Return whether JSON data has the form of one row: every member is a term."""
-    return isinstance(data, Mapping) and all(is_term_json(term) for term in data.values())
-
-
-def _row_from_json(data: Mapping[str, Any], path: str) -> dict[str, Term]:
-    row: dict[str, Term] = {}
-    for name, term in data.items():
-        where = json_path(path, name)
-        if not isinstance(term, Mapping):
-            hint = 'write {"type": "literal", "value": "…"}'
-            raise ProgramError("expected an RDF term", where=where, hint=hint, code="bad-term")
-        row[name] = term_from_json(term, where)
-    return row
-
-
-def table_from_json(data: Mapping[str, Any], path: str = "$") -> Table:
-    """Read SPARQL results in JSON; without ``head`` the columns are the bound variables."""
-
-    def bad(expected: str, *place: str | int) -> ProgramError:
-        where = json_path(path, *place)
-        return ProgramError(f"expected {expected}", where=where, code="bad-results")
-
-    bindings = data["results"]["bindings"]
-    if not isinstance(bindings, list):
-        raise bad("a list of bindings", "results", "bindings")
-    rows: list[Row] = []
-    for at, binding in enumerate(bindings):
-        if not isinstance(binding, Mapping):
-            raise bad("a binding: variable → term", "results", "bindings", at)
-        rows.append(_row_from_json(binding, json_path(path, "results", "bindings", at)))
-    head = data.get("head", {})
-    named = head.get("vars", []) if isinstance(head, Mapping) else None
-    if not isinstance(named, list) or not all(isinstance(name, str) for name in named):
-        raise bad("a list of names", "head", "vars")
-    return Table(names_in(rows, named), rows)
-
-
 def names_in(rows: Iterable[Row], first: Iterable[str] = ()) -> tuple[str, ...]:
     """Return the variables of rows, after those that are given."""
     return tuple(dict.fromkeys([*first, *(name for row in rows for name in row)]))
-
-
-def from_json(data: Any, path: str = "$") -> Value:
-    """Read a value without operations: a term, table, row, graph or list."""
-    if data is None:
-        return None
-    if isinstance(data, str | bool | int | float):
-        return scalar(data)
-    if isinstance(data, list):
-        return [from_json(item, json_path(path, at)) for at, item in enumerate(data)]
-    if not isinstance(data, Mapping):
-        raise ProgramError(f"{type(data).__name__} is not JSON", where=path, code="bad-json")
-    if is_term_json(data):
-        return term_from_json(data, path)
-    if is_results_json(data):
-        return table_from_json(data, path)
-    if is_row_json(data):
-        return _row_from_json(data, path)
-    return graph_from_jsonld(data, path=path)
 
 
 def to_json(value: Value) -> Any:

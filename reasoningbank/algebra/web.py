@@ -25,8 +25,7 @@ from reasoningbank.algebra.evaluation import Limits
 from reasoningbank.algebra.terms import graph_from_quads
 from reasoningbank.errors import BudgetError, EndpointError, QueryError, UsageError, read_toml
 from reasoningbank.http import ExchangeError, Reply, Unreachable, retrying, send
-from reasoningbank.sparql.formats import blows_up
-from reasoningbank.sparql.tokens import check_terms
+from reasoningbank.sparql.formats import parse_rdf
 from reasoningbank.version import __version__
 
 #: Dot segments, and what some servers take for them: with parameters (``..;x``), and between
@@ -359,14 +358,11 @@ def graph_of(reply: Reply, most: int | None = None) -> Graph:
     if kind is None:
         hint = "ask for an address that has RDF, or query an endpoint for it"
         raise bad(f"the reply is {declared or 'of unknown type'}, not RDF", hint, "not-rdf")
-    if kind == RdfFormat.RDF_XML and blows_up(reply.body):
-        raise bad("the XML's entities expand to far more than was sent")
     if not reply.body.strip() and kind in (RdfFormat.JSON_LD, RdfFormat.RDF_XML):
         raise bad(f"the reply is empty, which is not valid {declared}")
     quads: list[pyoxigraph.Quad] = []
     try:
-        check_terms(reply.body)
-        for quad in pyoxigraph.parse(reply.body, kind, base_iri=reply.url):
+        for quad in parse_rdf(reply.body, kind, base_iri=reply.url):
             if most is not None and len(quads) >= most:
                 what = f"the document has more than {most:,} triples"
                 raise BudgetError(what, where=reply.url, hint="allow more rows", budget="rows")

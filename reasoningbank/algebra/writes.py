@@ -144,15 +144,17 @@ class Journal(contextlib.AbstractContextManager["Journal"]):
             self._writes[write.number] = write
             return write
 
-    def again(self, write: Write, condition: Mapping[str, str]) -> Write:
-        """Record that an unanswered write is about to be sent once more; see `begin`."""
-        return self._update(replace(write, condition=condition, earlier=False))
-
-    def end(
-        self, write: Write, state: State, *, status: int = 0, at: str = "", why: str = ""
-    ) -> None:
-        """Record the outcome of a write."""
-        self._update(replace(write, state=state, status=status, at=at, why=why))
+    def update(self, write: Write, **changes: Any) -> Write:
+        """Record the outcome of a write, or that it is about to be sent again."""
+        write = replace(write, **changes)
+        with self._lock:
+            self._writes[write.number] = write
+            self._run(
+                "UPDATE writes SET condition=?, state=?, status=?, at=?, why=? WHERE number=?",
+                *(json.dumps(dict(write.condition)), write.state, write.status),
+                *(write.at, write.why, write.number),
+            )
+        return write
 
     def writes(self) -> tuple[Write, ...]:
         """Return all writes, including those of earlier runs."""
@@ -187,16 +189,6 @@ class Journal(contextlib.AbstractContextManager["Journal"]):
             for write in self.writes():
                 if write.state == state:
                     self._known[write.method, write.url, write.digest].append(write)
-
-    def _update(self, write: Write) -> Write:
-        with self._lock:
-            self._writes[write.number] = write
-            self._run(
-                "UPDATE writes SET condition=?, state=?, status=?, at=?, why=? WHERE number=?",
-                *(json.dumps(dict(write.condition)), write.state, write.status),
-                *(write.at, write.why, write.number),
-            )
-            return write
 
     def _run(self, statement: str, *values: object) -> list[Any]:
         try:
@@ -315,13 +307,13 @@ class Writer:
             decided = self.unanswered == "done"
             if repeated or not (decided or self._was_done(order, earlier.condition)):
                 return self._sent(order, earlier)
-            self.journal.end(earlier, "done", status=earlier.status or 200)
+            self.journal.update(earlier, state="done", status=earlier.status or 200)
             return Sent(earlier.status or 200, url)
 
     def _sent(self, order: _Order, earlier: Write | None) -> Sent:
         condition = self._condition(order)
         if earlier is not None:
-            write = self.journal.again(earlier, condition)
+            write = self.journal.update(earlier, condition=condition, earlier=False)
         else:
             write = self.journal.begin(order.method, order.address, digest(order.body), condition)
         if order.only_new and condition != _ABSENT:
@@ -343,12 +335,12 @@ class Writer:
                 if changed and not lost and not last and not order.only_new:
                     # Someone else changed it since its ETag was read; this write was not done.
                     condition = self._condition(order)
-                    write = self.journal.again(write, condition)
+                    write = self.journal.update(write, condition=condition)
                     continue
             except (Unreachable, BudgetError, EndpointError, UsageError) as error:
                 # An earlier attempt may still be carried out.
                 state: State = "unanswered" if lost else "not sent"
-                self.journal.end(write, state, why=lost or str(error))
+                self.journal.update(write, state=state, why=lost or str(error))
                 if isinstance(error, BudgetError):
                     raise
                 raise order.failure(state, f"{error}") from error
@@ -366,10 +358,10 @@ class Writer:
                 except EndpointError as error:
                     last, why = True, f"{lost}; {error.what}"
             if done:
-                self.journal.end(write, "done", status=200, why=f"seen after: {lost}")
+                self.journal.update(write, state="done", status=200, why=f"seen after: {lost}")
                 return Sent(200, order.url)
             if last:
-                self.journal.end(write, "unanswered", why=lost)
+                self.journal.update(write, state="unanswered", why=lost)
                 raise order.failure("unanswered", why)
             self.web.pause(0.5 * 2 ** (attempt - 1) * random.uniform(0.75, 1.25))
         raise AssertionError("the last attempt returns or raises")
@@ -382,7 +374,7 @@ class Writer:
             if named and reply.status in (201, 303) and order.method == "POST":
                 at = self.web.known_as(urljoin(reply.url, named))
             noted = "" if at == order.url else at
-            self.journal.end(write, "done", status=reply.status, at=noted)
+            self.journal.update(write, state="done", status=reply.status, at=noted)
             return Sent(reply.status, at)
         what = summary(reply)
         if 300 <= reply.status < 400:
@@ -390,7 +382,7 @@ class Writer:
         raise self._refused(order, write, what, reply.status)
 
     def _refused(self, order: _Order, write: Write, why: str, status: int) -> EndpointError:
-        self.journal.end(write, "refused", status=status, why=why)
+        self.journal.update(write, state="refused", status=status, why=why)
         return order.failure("refused", why)
 
     def _was_done(self, order: _Order, condition: Mapping[str, str]) -> bool:

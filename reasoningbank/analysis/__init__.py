@@ -8,9 +8,7 @@ sub-packages of their own.
 from typing import TYPE_CHECKING, Any
 
 from reasoningbank.analysis.comparison import (
-    ArmAnswer,
     ArmComparison,
-    ChangedAnswer,
     adjust,
     changed_answers,
     compare_arms,
@@ -18,7 +16,7 @@ from reasoningbank.analysis.comparison import (
 from reasoningbank.analysis.leakage import Leak, Leakage, LeakageAudit
 from reasoningbank.analysis.memory import ArmMemory, MemoryRecords, MemoryUse, StreamMemory
 from reasoningbank.analysis.run_comparison import DifferingTask, RunComparison, compare_runs
-from reasoningbank.analysis.scores import Metric, Score, Unit, scores
+from reasoningbank.analysis.scores import Metric, Score, Unit
 from reasoningbank.analysis.statistics import (
     Interval,
     LearningCurve,
@@ -35,7 +33,6 @@ from reasoningbank.analysis.summary import (
     ArmSummary,
     Online,
     RunSummary,
-    learning_curves,
     summarise,
     summarise_run,
 )  # fmt: skip
@@ -52,13 +49,13 @@ if TYPE_CHECKING:
     from reasoningbank.analysis.frames import Frames, load, write_parquet
 
 __all__ = [
-    "ArmAnswer", "ArmComparison", "ArmMemory", "ArmRows", "ArmSummary", "ChangedAnswer",
+    "ArmComparison", "ArmMemory", "ArmRows", "ArmSummary",
     "DifferingTask", "Frames",
     "Interval", "Leak", "Leakage", "LeakageAudit", "LearningCurve", "McNemar", "MemoryRecords",
     "MemoryUse", "Metric", "Online", "RunComparison", "RunSummary", "Score", "StreamMemory",
     "TranslationRow", "Unit", "adjust", "bootstrap_mean", "calibration_figures", "changed_answers",
-    "clopper_pearson", "compare_arms", "compare_runs", "holm", "learning_curve", "learning_curves",
-    "load", "mcnemar_midp", "median_and_p95", "read_translations", "scores", "summarise",
+    "clopper_pearson", "compare_arms", "compare_runs", "holm", "learning_curve",
+    "load", "mcnemar_midp", "median_and_p95", "read_translations", "summarise",
     "summarise_run", "translation_figures", "translation_metrics", "wilson", "write_parquet",
 ]  # fmt: skip
 

@@ -6,6 +6,7 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from statistics import fmean
 from typing import Any
 
 from reasoningbank.analysis import statistics as stats
@@ -15,16 +16,12 @@ from reasoningbank.analysis.scores import (
     Score,
     Unit,
     in_stream,
-    mean,
     one_run_each,
     values_by_task,
 )
 from reasoningbank.analysis.tables import counted, jsonable, number
 from reasoningbank.corpus import LEVELS
 from reasoningbank.experiment import TrialRecord
-
-#: Rows of a changed answer that are kept.
-_ROWS = 3
 
 
 @dataclass(frozen=True)
@@ -90,11 +87,11 @@ class ArmComparison:
         kind = "permutations" if self.unit == "permutation" else "seeds"
         groups = f" in {counted(self.groups, 'group')}" if self.unit == "group" else ""
         scope = f"{counted(self.tasks, 'task')}{groups}" + (f" × {most} {kind}" if most > 1 else "")
-        interval = f"95% CI {_signed(self.low)} to {_signed(self.high)}"
+        interval = f"95% CI {self.low:+z.2f} to {self.high:+z.2f}"
         holm = f", {_p(self.p_holm)} after Holm" if self.family > 1 else ""
         parts = [
             f"{head}, {scope}: {self.first_mean:.2f} and {self.second_mean:.2f}, "
-            f"{_signed(self.difference)} ({'no CI' if math.isnan(self.low) else interval}), "
+            f"{self.difference:+z.2f} ({'no CI' if math.isnan(self.low) else interval}), "
             f"{'no test' if math.isnan(self.p) else f'p {_p(self.p)}{holm}'}: {self._conclusion()}"
         ]
         if self.left_out:
@@ -104,7 +101,7 @@ class ArmComparison:
         if any(self.errors):
             parts.append(
                 f"{counted(sum(self.errors), 'unjudged trial')}, so at worst "
-                f"{_signed(self.worst_case)} and at best {_signed(self.best_case)}"
+                f"{self.worst_case:+z.2f} and at best {self.best_case:+z.2f}"
             )
         return "; ".join(parts)
 
@@ -124,20 +121,8 @@ class ArmComparison:
         return f"unresolved ({n} would show a difference of {number(self.detectable)} or more)"
 
 
-def _paired(
-    unit: str, spread: stats.UnitMean, p: float, detectable: float | None, method: str
-) -> dict[str, Any]:
-    """Return the facts of a comparison that one way of testing gives."""
-    return {
-        "unit": unit,
-        "difference": spread.value,
-        "low": spread.low,
-        "high": spread.high,
-        "p": p,
-        "p_holm": p,
-        "detectable": detectable,
-        "method": method,
-    }
+#: What one way of testing gives: the difference, its p-value, what is detectable, and its name.
+_Tested = tuple[stats.UnitMean, float, float | None, str]
 
 
 def compare_arms(
@@ -171,29 +156,39 @@ def compare_arms(
     if not shared:
         return None
     a, b = ({task: values[task] for task in shared} for values in (a, b))
-    mean_a, mean_b = ({task: mean(runs) for task, runs in values.items()} for values in (a, b))
+    mean_a, mean_b = ({task: fmean(runs) for task, runs in values.items()} for values in (a, b))
     delta = {task: mean_a[task] - mean_b[task] for task in shared}
     group = {s.task: s.group for s in (*two, *one)}
     judged_a, judged_b = ([s for s in x if s.fate == "judged" and s.task in a] for x in (one, two))
-    if in_stream(one) or in_stream(two):
+    streams = in_stream(one) or in_stream(two)
+    if streams:
         found = _over_permutations(judged_a, judged_b, metric)
     elif metric in BINARY and unit == "task" and one_run_each(a) and one_run_each(b):
         found = _by_mcnemar([mean_a[t] > 0 for t in shared], [mean_b[t] > 0 for t in shared])
     else:
         found = _over_units(delta, group, unit)
+    mean, p, detectable, method = found
     every = {s.task for s in (*one, *two)}
     defective = {s.task for s in (*one, *two) if s.fate == "defective"} - set(shared)
     return ArmComparison(
         first=one[0].arm,
         second=two[0].arm,
         metric=metric,
+        unit="permutation" if streams else unit,
         tasks=len(shared),
         groups=len({group[task] for task in shared}),
         runs=(len(judged_a), len(judged_b)),
         seeds=(len({s.seed for s in judged_a}), len({s.seed for s in judged_b})),
-        first_mean=mean([*mean_a.values()]),
-        second_mean=mean([*mean_b.values()]),
+        first_mean=fmean(mean_a.values()),
+        second_mean=fmean(mean_b.values()),
+        difference=mean.value,
+        low=mean.low,
+        high=mean.high,
+        p=p,
+        p_holm=p,
         family=1,
+        detectable=detectable,
+        method=method,
         first_better=sum(d > 0 for d in delta.values()),
         second_better=sum(d < 0 for d in delta.values()),
         left_out=len(every - set(shared) - defective),
@@ -202,7 +197,6 @@ def compare_arms(
         best_case=_with_errors(one, two, metric, (1.0, 0.0)),
         worst_case=_with_errors(one, two, metric, (0.0, 1.0)),
         missing=max(0, planned[0] - len(one)) + max(0, planned[1] - len(two)),
-        **found,
     )
 
 
@@ -222,15 +216,15 @@ def adjust(family: Sequence[ArmComparison], to_come: int = 0) -> tuple[ArmCompar
     )
 
 
-def _by_mcnemar(first: Sequence[bool], second: Sequence[bool]) -> dict[str, Any]:
+def _by_mcnemar(first: Sequence[bool], second: Sequence[bool]) -> _Tested:
     test = stats.mcnemar_midp(first, second)
     interval = stats.tango(test.only_first, test.only_second, test.n)
     spread = stats.UnitMean(interval.rate, interval.low, interval.high, math.nan, test.n, "Tango")
     least = stats.detectable_mcnemar(test.n, (test.only_first + test.only_second) / test.n)
-    return _paired("task", spread, test.p, least, "McNemar mid-p, Tango interval")
+    return spread, test.p, least, "McNemar mid-p, Tango interval"
 
 
-def _over_units(delta: Mapping[str, float], group: Mapping[str, str], unit: Unit) -> dict[str, Any]:
+def _over_units(delta: Mapping[str, float], group: Mapping[str, str], unit: Unit) -> _Tested:
     sums: dict[str, float] = defaultdict(float)
     sizes: dict[str, float] = defaultdict(float)
     for task, difference in delta.items():
@@ -247,24 +241,18 @@ def _over_units(delta: Mapping[str, float], group: Mapping[str, str], unit: Unit
             least = stats.detectable_mcnemar(spread.units, spread.deviating / spread.units)
         else:
             least = stats.detectable_mean(spread.units, spread.sd)
-    return _paired(unit, spread, p, least, f"sign-flip test, {spread.method} over {unit}s")
+    return spread, p, least, f"sign-flip test, {spread.method} over {unit}s"
 
 
-def _over_permutations(
-    first: Sequence[Score], second: Sequence[Score], metric: Metric
-) -> dict[str, Any]:
+def _over_permutations(first: Sequence[Score], second: Sequence[Score], metric: Metric) -> _Tested:
     one, two = ({(s.seed, s.task): s.value(metric) for s in arm} for arm in (first, second))
     streams: dict[int, list[float]] = defaultdict(list)
     for seed, task in sorted(one.keys() & two.keys()):
         streams[seed].append(one[seed, task] - two[seed, task])
-    means = [mean(values) for values in streams.values()]
-    spread = stats.t_mean(means)
-    low, high = (stats.clipped(bound, -1.0, 1.0) for bound in (spread.low, spread.high))
+    means = [fmean(values) for values in streams.values()]
+    spread = stats.t_mean(means, (-1.0, 1.0))
     least = stats.detectable_mean(spread.units, spread.sd)
-    method = f"paired t over task permutations, {spread.method}"
-    return _paired(
-        "permutation", replace(spread, low=low, high=high), stats.t_p(means), least, method
-    )
+    return spread, stats.t_p(means), least, f"paired t over task permutations, {spread.method}"
 
 
 def _with_errors(
@@ -273,71 +261,29 @@ def _with_errors(
     """Return the difference with the errors of each arm valued as given."""
     a = values_by_task(first, metric, errors[0])
     b = values_by_task(second, metric, errors[1])
-    return mean([mean(a[task]) - mean(b[task]) for task in sorted(a.keys() & b.keys())])
+    return fmean(fmean(a[task]) - fmean(b[task]) for task in sorted(a.keys() & b.keys()))
 
 
 def _p(p: float) -> str:
     return "< 0.001" if p < 0.001 else f"{p:.3f}"
 
 
-def _signed(value: float) -> str:
-    text = f"{value:+.2f}"
-    return "+0.00" if text == "-0.00" else text
-
-
-@dataclass(frozen=True)
-class ArmAnswer:
-    """What one arm answered: its query, how it was judged, and the first rows it returned."""
-
-    arm: str
-    sparql: str
-    outcome: str
-    columns: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    total: int
-
-    @classmethod
-    def of(cls, record: TrialRecord) -> ArmAnswer:
-        """Read the answer of a trial."""
-        shown: Mapping[str, Any] = record.evidence.get("predicted") or {}
-        rows = (shown.get("rows") or ())[:_ROWS]
-        reason = (record.verdict or {}).get("reason") or record.error or "wrong"
-        return cls(
-            arm=record.key.arm,
-            sparql=record.sparql or "",
-            outcome="right" if record.strict else str(reason),
-            columns=tuple(shown.get("variables") or ()),
-            rows=tuple(tuple("" if cell is None else str(cell) for cell in row) for row in rows),
-            total=int(shown.get("n") or 0),
-        )
-
-
-@dataclass(frozen=True)
-class ChangedAnswer:
-    """A held-out question that only the first of two arms answers right."""
-
-    question: str
-    level: str
-    before: ArmAnswer
-    after: ArmAnswer
-
-
 def changed_answers(
     records: Iterable[TrialRecord], first: str, second: str, most: int = 2
-) -> list[ChangedAnswer]:
-    """Return held-out questions that `first` answers right and `second` does not.
+) -> list[tuple[TrialRecord, TrialRecord]]:
+    """Return pairs of held-out trials, of `second` and then of `first`, that only `first` solved.
 
-    Easier levels of generalization come first, then the order of the records.
+    Each question has one pair. Easier levels of generalization come first, then the order of the
+    records.
     """
     arms: dict[str, dict[tuple[str, int], TrialRecord]] = {first: {}, second: {}}
     for record in records:
         if record.step is None and record.judged and record.key.arm in arms:
             arms[record.key.arm][record.key.task, record.key.seed] = record
-    found: dict[str, ChangedAnswer] = {}
+    found: dict[str, tuple[TrialRecord, TrialRecord]] = {}
     for place, after in arms[first].items():
         before = arms[second].get(place)
-        if before and after.strict and not before.strict and place[0] not in found:
-            sides = ArmAnswer.of(before), ArmAnswer.of(after)
-            found[place[0]] = ChangedAnswer(after.question, after.level, *sides)
+        if before and after.strict and not before.strict:
+            found.setdefault(place[0], (before, after))
     order: dict[str, int] = {level: place for place, level in enumerate(LEVELS)}
-    return sorted(found.values(), key=lambda one: order.get(one.level, len(order)))[:most]
+    return sorted(found.values(), key=lambda pair: order.get(pair[1].level, len(order)))[:most]

@@ -28,6 +28,7 @@ from reasoningbank.analysis.memory import (
     shown_items,
     stream_levels,
 )
+from reasoningbank.analysis.scores import RunPlan
 from reasoningbank.analysis.tables import json_of, text_of
 from reasoningbank.cache import write_bytes_atomically
 from reasoningbank.errors import RecordError
@@ -149,8 +150,7 @@ class FrameBuilder:
             self._manifests[run] = folder.manifest or {}
         except RecordError as error:
             self._problems.append(Problem(folder.path / "manifest.json", str(error)))
-        experiment = self._manifests[run].get("experiment") or {}
-        self._arms = {str(arm.get("name")): arm for arm in experiment.get("arms") or ()}
+        self._arms = RunPlan(self._manifests[run]).arms
 
     def add(self, path: Path, found: TrialRecord | RecordError) -> None:
         """Add a trial of the run, or the error of reading it."""

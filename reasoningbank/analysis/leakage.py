@@ -12,6 +12,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
+from operator import itemgetter
 from pathlib import PurePath
 from typing import Any, Literal, NamedTuple
 
@@ -144,11 +145,10 @@ class LeakageAudit:
     def __init__(
         self, manifest: Mapping[str, Any] | None = None, memory: MemoryRecords | None = None
     ) -> None:
-        self._manifest = manifest or {}
+        self._manifest, self._plan = manifest or {}, RunPlan(manifest)
         self._memory = memory or MemoryRecords()
-        pack = str((self._manifest.get("experiment") or {}).get("pack") or "")
         # An item names its pack by the name of its folder, wherever that is.
-        self._corpus = PurePath(pack).name
+        self._corpus = PurePath(str(self._plan.settings.get("pack") or "")).name
         self._held_out = set(map(str, self._manifest.get("tasks") or ()))
         self._group_of: dict[str, str] = {}
         self._texts: dict[str, _TaskText] = {}
@@ -162,10 +162,9 @@ class LeakageAudit:
     def add(self, record: TrialRecord) -> None:
         """Read a trial; the record itself is not kept."""
         key = record.key
-        name = str(key)
         self._trials += 1
         attempts = _attempts(record)
-        retrieved = any(trajectory.of("memory_retrieved") for _, trajectory in attempts)
+        retrieved = any(attempt.trajectory.of("memory_retrieved") for attempt in attempts)
         self._with_memory += bool(retrieved or record.memory)
         self._group_of.setdefault(key.task, record.group)
         if key.task not in self._texts:
@@ -176,12 +175,12 @@ class LeakageAudit:
         if record.step is None:
             self._held_out.add(key.task)
             if record.memory:
-                self._banks[key.arm, key.seed].setdefault(record.memory, name)
+                self._banks[key.arm, key.seed].setdefault(record.memory, str(key))
         written: list[str] = []
-        for sparql, trajectory in attempts:
-            self._read_shown(record, name, trajectory)
-            self._search_prompt(record, name, trajectory, written)
-            written.append(words_of(sparql))
+        for attempt in attempts:
+            self._read_shown(attempt)
+            self._search_prompt(attempt, written)
+            written.append(words_of(attempt.sparql or ""))
 
     def finish(self) -> Leakage:
         """Check every showing against the tasks that all trials together hold out."""
@@ -261,31 +260,31 @@ class LeakageAudit:
             if steps and len(stream.steps) == steps
         }
         right |= {(arm, None): made.snapshot for arm, made in self._memory.few_shot.items()}
-        owners = RunPlan(self._manifest).bank_arms
         for (arm, seed), banks in self._banks.items():
             first, *others = banks
             for bank in others:
                 yield Leak(banks[bank], "bank changed", detail=f"{first}, then {bank}")
-            owner = owners.get(arm, arm)
+            owner = self._plan.bank_arms.get(arm, arm)
             wanted = right.get((owner, seed)) or right.get((owner, None))
             for bank, trial in banks.items():
                 if wanted and bank != wanted:
                     detail = f"{bank}, and {owner} has {wanted}"
                     yield Leak(trial, "other bank", detail=detail)
 
-    def _read_shown(self, record: TrialRecord, name: str, trajectory: Trajectory) -> None:
+    def _read_shown(self, attempt: TrialRecord) -> None:
         known: set[str] = set()
+        trajectory = attempt.trajectory
         for event in trajectory.of("memory_retrieved"):
             data = trajectory.resolve(event.data)
             self._filtered_out.update(map(code_of, filtered_out(data)))
             known.update(str(item.get("id", "")) for item in data.get("items") or ())
             for item in (*(data.get("items") or ()), *(data.get("demonstrations") or ())):
-                self._shown.append(self._one(record, name, item))
+                self._shown.append(self._one(attempt, item))
         for item in _returned_by_tools(trajectory):
             if item not in known:
-                self._leaks.append(Leak(name, "not recorded", item))
+                self._leaks.append(Leak(str(attempt.key), "not recorded", item))
 
-    def _one(self, record: TrialRecord, name: str, item: Mapping[str, Any]) -> _Showing:
+    def _one(self, attempt: TrialRecord, item: Mapping[str, Any]) -> _Showing:
         # The question as it was before entity linking added IRIs to its words.
         words = _searchable("\n".join(str(item.get(name) or "") for name in ("text", "question")))
         # The same item is shown many times: its words are kept once.
@@ -293,21 +292,19 @@ class LeakageAudit:
         task = str(item.get("task") or "")
         origin = Origin(task, str(item.get("group") or ""), self._corpus if task else "")
         return _Showing(
-            name, record.key.task, record.group, record.memory,
+            str(attempt.key), attempt.key.task, attempt.group, attempt.memory,
             str(item.get("id", "")), str(item.get("src") or ""), origin, words,
         )  # fmt: skip
 
-    def _search_prompt(
-        self, record: TrialRecord, name: str, trajectory: Trajectory, written: Iterable[str]
-    ) -> None:
+    def _search_prompt(self, attempt: TrialRecord, written: Iterable[str]) -> None:
         # Later prompts contain what the model itself wrote, which may be the gold query; the first
         # prompt of a refinement contains what earlier attempts wrote.
-        first = next(iter(trajectory.of("lm_call")), None)
-        gold = self._texts[record.key.task].gold
+        first = next(iter(attempt.trajectory.of("lm_call")), None)
+        gold = self._texts[attempt.key.task].gold
         if first is None or not gold:
             return
         self._prompts += 1
-        messages = trajectory.resolve(first.data.get("messages")) or ()
+        messages = attempt.trajectory.resolve(first.data.get("messages")) or ()
         # One by one: most messages of a run are those of its other trials.
         parts = [_searchable(str(one.get("content") or "")).strip() for one in messages]
         words = f" {' '.join(parts)} "
@@ -315,7 +312,7 @@ class LeakageAudit:
             if gold in own:
                 words = words.replace(own, " | ")
         if contains_query(words, gold):
-            self._leaks.append(Leak(name, "gold in prompt"))
+            self._leaks.append(Leak(str(attempt.key), "gold in prompt"))
 
 
 @functools.lru_cache(maxsize=4096)
@@ -353,18 +350,13 @@ def _texts_in(
             yield "question text", task
 
 
-def _attempts(record: TrialRecord) -> list[tuple[str, Trajectory]]:
-    """Return query and trajectory of all attempts of a trial, in the order they were made."""
+def _attempts(record: TrialRecord) -> list[TrialRecord]:
+    """Return all attempts of a trial, in the order they were made."""
     numbers = [int(one.get("number") or 0) for one in record.rollouts]
     # The chosen attempt has the missing number.
     chosen = next(number for number in range(len(numbers) + 1) if number not in numbers)
-    made = [(chosen, record.sparql, record.trajectory)] + [
-        (number, one.get("sparql"), Trajectory.from_json(one["trajectory"]))
-        for number, one in zip(numbers, record.rollouts, strict=True)
-        if one.get("trajectory")
-    ]
-    made.sort(key=lambda one: one[0])
-    return [(sparql or "", trajectory) for _, sparql, trajectory in made]
+    made = zip((chosen, *numbers), record.attempts(), strict=True)
+    return [attempt for _, attempt in sorted(made, key=itemgetter(0))]
 
 
 def _returned_by_tools(trajectory: Trajectory) -> Iterator[str]:

@@ -230,16 +230,14 @@ class ArmMemory:
 
 
 def memory_of_arms(
-    by_arm: Mapping[str, Sequence[Score]], manifest: Mapping[str, Any], memory: MemoryRecords
+    by_arm: Mapping[str, Sequence[Score]], arms: Mapping[str, Any], memory: MemoryRecords
 ) -> Iterator[ArmMemory]:
-    """Yield what memory did in each arm that has one."""
-    arms = (manifest.get("experiment") or {}).get("arms") or ()
-    sources = {str(arm.get("name")): _source(arm.get("memory")) for arm in arms}
+    """Yield what memory did in each arm that has one; `arms` are the settings of each."""
     learned: dict[str, list[StreamMemory]] = defaultdict(list)
     for stream in memory.streams:
         learned[stream.arm].append(_learned(stream, memory))
     for name in dict.fromkeys((*by_arm, *learned)):
-        trials, source = by_arm.get(name, ()), sources.get(name, "")
+        trials, source = by_arm.get(name, ()), _source(arms.get(name, {}).get("memory"))
         held_out = [t for t in trials if t.step is None]
         # Without streams the bank was built before the run, or belongs to another arm.
         made = memory.few_shot.get(name)

@@ -7,13 +7,14 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import groupby
+from statistics import fmean
 from typing import Any, NamedTuple
 
 from reasoningbank.agents import asks_model
 from reasoningbank.analysis.comparison import ArmComparison, adjust, compare_arms
 from reasoningbank.analysis.leakage import LeakageAudit
 from reasoningbank.analysis.memory import MemoryRecords
-from reasoningbank.analysis.scores import Metric, RunPlan, Score, Unit, mean, metric_of, unit_of
+from reasoningbank.analysis.scores import Metric, RunPlan, Score, Unit
 from reasoningbank.analysis.tables import counted, jsonable
 from reasoningbank.errors import RecordError, UsageError
 from reasoningbank.experiment import RunFolder, TrialKey, parse_experiment
@@ -75,11 +76,10 @@ class _ComparedRun:
         self.name = folder.path.resolve().name
         self.manifest = manifest
         self.hashes: Mapping[str, Any] = manifest.get("hashes") or {}
-        self.experiment: Mapping[str, Any] = manifest.get("experiment") or {}
         with suppress(UsageError):
             # Fills in the defaults that an older manifest leaves out.
-            self.experiment = parse_experiment(self.experiment).model_dump(mode="json")
-        self.arms = {arm.get("name"): arm for arm in self.experiment.get("arms") or ()}
+            experiment = parse_experiment(manifest.get("experiment") or {})
+            manifest = manifest | {"experiment": experiment.model_dump(mode="json")}
         self.plan = RunPlan(manifest)
         self.scores: dict[str, list[Score]] = defaultdict(list)
         self.tasks: dict[str, _Task] = {}
@@ -140,7 +140,7 @@ def compare_runs(
     two = one if second.path.resolve() == first.path.resolve() else _ComparedRun(second)
     if one.name == two.name and one is not two:
         one.name, two.name = str(first.path), str(second.path)
-    metric, unit = metric or metric_of(one.manifest), unit or unit_of(one.manifest)
+    metric, unit = metric or one.plan.metric, unit or one.plan.unit
     pairs = _pairs(one, two, arm, against)
     every = [] if arm else [(run, name) for run in (one, two) for name in run.scores]
     unpaired = tuple(f"{run.name}:{n}" for run, n in every if (n, n) not in pairs)
@@ -188,7 +188,7 @@ def _differing(
         ranked.append({task: list(own) for task, own in groupby(judged, lambda one: one.task)})
     found = []
     for task in sorted(ranked[0].keys() & ranked[1].keys()):
-        a, b = (mean([score.value(metric) for score in arm[task]]) for arm in ranked)
+        a, b = (fmean(score.value(metric) for score in arm[task]) for arm in ranked)
         if a != b:
             shown = (ranked[0][task][-1 if a > b else 0], ranked[1][task][0 if a > b else -1])
             mine, theirs = (TrialKey(s.arm, s.task, s.seed) for s in shown)
@@ -237,7 +237,7 @@ def _check_tasks(one: _ComparedRun, two: _ComparedRun, shared: Sequence[str]) ->
     differing = [p for p in ("corpus", "store") if one.hashes.get(p) != two.hashes.get(p)]
     if not differing:
         return []
-    languages = [str(run.experiment.get("language", "en")) for run in (one, two)]
+    languages = [str(run.plan.settings.get("language", "en")) for run in (one, two)]
     translated, changed, unknown = languages[0] != languages[1], {}, False
     for name in shared:
         a, b = one.tasks[name], two.tasks[name]
@@ -273,11 +273,11 @@ def _check_tasks(one: _ComparedRun, two: _ComparedRun, shared: Sequence[str]) ->
 def _differences(one: _ComparedRun, two: _ComparedRun, arm: str, against: str) -> list[str]:
     notes = []
     pair = arm if arm == against else f"{arm} and {against}"
-    mine, theirs = one.arms.get(arm, {}), two.arms.get(against, {})
+    mine, theirs = one.plan.arms.get(arm, {}), two.plan.arms.get(against, {})
     settings = sorted((mine.keys() & theirs.keys()) - {"name"})
     changed = [key for key in settings if mine[key] != theirs[key]]
     if one is not two:
-        a, b = one.experiment, two.experiment
+        a, b = one.plan.settings, two.plan.settings
         changed += [k for k in _SHARED_SETTINGS if a.get(k) != b.get(k)]
     if changed:
         notes.append(f"{pair}: settings differ: {', '.join(dict.fromkeys(changed))}")

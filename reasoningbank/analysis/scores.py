@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from math import fsum
+from statistics import fmean
+from typing import Any, Literal
 
 from reasoningbank.analysis.memory import filtered_out, shown_items
-from reasoningbank.analysis.statistics import Interval, bootstrap_mean, clipped, t_mean, wilson
+from reasoningbank.analysis.statistics import Interval, bootstrap_mean, t_mean, wilson
 from reasoningbank.errors import UsageError
-from reasoningbank.experiment import Experiment, TrialRecord, parse_experiment
+from reasoningbank.experiment import TrialRecord, parse_experiment
 from reasoningbank.experiment.config import bank_arm, control_of, seeds_of
 from reasoningbank.judge import RAN, is_judged, rule_verdict
 
@@ -22,22 +23,9 @@ Unit = Literal["task", "group"]
 BINARY: frozenset[Metric] = frozenset({"strict", "lenient"})
 
 
-class Opinions(NamedTuple):
-    """The judges' opinions on one attempt."""
-
-    strict: bool
-    others: tuple[tuple[str, bool], ...]
-
-    @classmethod
-    def of(cls, verdict: Any, judgements: Any) -> Opinions | None:
-        """Read a record's verdict and judgements; None if the attempt was not judged."""
-        verdict, judgements = verdict or {}, judgements or {}
-        if not is_judged(verdict):
-            return None
-        found = {"rule": (rule_verdict(verdict) or {}).get("success")}
-        found |= {name: one.get("success") for name, one in judgements.items()}
-        others = tuple((name, yes) for name, yes in found.items() if isinstance(yes, bool))
-        return cls(bool(verdict.get("strict")), others)
+#: The opinions of the execution judge (by its name, `EXECUTION`) and others on an attempt.
+Opinions = Mapping[str, bool]
+EXECUTION = "execution"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +50,9 @@ class Score:
     lm_calls: int = 0  #: Calls that reached the model
     cached_calls: int = 0  #: Calls answered from a cache
     tries: int = 1  #: How often the trial was run
-    opinions: Opinions | None = None  #: The judges' opinions; None if it was not judged
-    #: The judges' opinions on the other attempts of a sampled trial.
-    rollouts: tuple[Opinions | None, ...] = ()
+    #: The judges' opinions on each judged attempt, that on the chosen one first.
+    opinions: tuple[Opinions, ...] = ()
+    sampled: bool = False  #: Whether one of several attempts was chosen
     judge_dollars: float | None = None  #: Price of other judges; None if none has one
     memory: str = ""  #: Snapshot of the bank that it saw; empty without memory
     tokens_wanted: int | None = None  #: In a token-matched control, the tokens to spend; else None
@@ -108,10 +96,8 @@ class Score:
             lm_calls=usage.lm_calls,
             cached_calls=usage.cached_calls,
             tries=record.tries,
-            opinions=Opinions.of(record.verdict, record.judgements),
-            rollouts=tuple(
-                Opinions.of(one.get("verdict"), one.get("judgements")) for one in record.rollouts
-            ),
+            opinions=tuple(_opinions(record)),
+            sampled=bool(record.rollouts),
             judge_dollars=sum(prices) if prices else None,
             memory=record.memory,
             tokens_wanted=record.tokens_wanted,
@@ -129,9 +115,16 @@ class Score:
         return float(getattr(self, metric))
 
 
-def scores(records: Iterable[TrialRecord]) -> Iterator[Score]:
-    """Yield the scores of records, one at a time, keeping no record."""
-    return map(Score.of, records)
+def _opinions(record: TrialRecord) -> Iterator[Opinions]:
+    chosen = {"verdict": record.verdict, "judgements": record.judgements}
+    for attempt in (chosen, *record.rollouts):
+        verdict = attempt.get("verdict") or {}
+        if is_judged(verdict):
+            found: dict[str, Any] = {EXECUTION: bool(verdict.get("strict"))}
+            found["rule"] = (rule_verdict(verdict) or {}).get("success")
+            said = attempt.get("judgements") or {}
+            found |= {name: one.get("success") for name, one in said.items()}
+            yield {name: yes for name, yes in found.items() if isinstance(yes, bool)}
 
 
 def in_stream(trials: Iterable[Score]) -> bool:
@@ -175,13 +168,13 @@ def average(trials: Sequence[Score], metric: Metric, unit: Unit) -> Interval:
     """Return the mean over tasks of the mean over a task's runs, with a 95% CI."""
     if in_stream(trials):
         streams = by_permutation(t for t in trials if t.fate == "judged").values()
-        found = t_mean([mean([t.value(metric) for t in stream]) for stream in streams])
-        low, high = clipped(found.low, 0.0, 1.0), clipped(found.high, 0.0, 1.0)
-        return Interval(found.value, low, high, f"{found.method} over task permutations")
+        means = [fmean(t.value(metric) for t in stream) for stream in streams]
+        found, over = t_mean(means, (0.0, 1.0)), "task permutations"
+        return Interval(found.value, found.low, found.high, f"{found.method} over {over}")
     values = values_by_task(trials, metric)
     binary = metric in BINARY and one_run_each(values)
-    means = {task: [mean(runs)] for task, runs in values.items()}
-    return pooled_mean(means, group_of(trials, unit), binary=binary)
+    averaged = {task: [fmean(runs)] for task, runs in values.items()}
+    return pooled_mean(averaged, group_of(trials, unit), binary=binary)
 
 
 def pooled_rate(trials: Sequence[Score], unit: Unit) -> Interval:
@@ -208,7 +201,7 @@ def pooled_mean(
     sizes: dict[str, float] = defaultdict(float)
     for task, runs in values.items():
         name = groups[task] if groups else task
-        sums[name] += math.fsum(runs)
+        sums[name] += fsum(runs)
         sizes[name] += len(runs)
     found = bootstrap_mean(list(sums.values()), list(sizes.values()), bounds=(0.0, 1.0))
     unit = "groups" if groups is not None else "tasks"
@@ -220,36 +213,26 @@ def group_of(trials: Iterable[Score], unit: Unit) -> dict[str, str] | None:
     return {trial.task: trial.group for trial in trials} if unit == "group" else None
 
 
-def mean(values: Sequence[float]) -> float:
-    """Return the mean of at least one value."""
-    return math.fsum(values) / len(values)
-
-
-def metric_of(manifest: Mapping[str, Any] | None) -> Metric:
-    """Return the primary metric of a run; `strict` if its manifest names none."""
-    given = ((manifest or {}).get("experiment") or {}).get("metric")
-    return given if given in ("strict", "lenient", "f1") else "strict"
-
-
-def unit_of(manifest: Mapping[str, Any] | None) -> Unit:
-    """Return what counts as one observation; `task` if the manifest does not say."""
-    experiment = (manifest or {}).get("experiment") or {}
-    return "group" if experiment.get("unit") == "group" else "task"
-
-
 class RunPlan:
-    """What a run's manifest plans for its arms; empty without a readable experiment."""
+    """What a run's manifest says of its experiment.
+
+    One of an earlier version, or none, has settings as far as they are there, and plans nothing.
+    """
 
     def __init__(self, manifest: Mapping[str, Any] | None) -> None:
         manifest = manifest or {}
+        self.settings: Mapping[str, Any] = manifest.get("experiment") or {}
+        self.arms = {str(arm.get("name")): arm for arm in self.settings.get("arms") or ()}
+        metric, unit = self.settings.get("metric"), self.settings.get("unit")
+        self.metric: Metric = metric if metric in ("strict", "lenient", "f1") else "strict"
+        self.unit: Unit = "group" if unit == "group" else "task"
         self.tasks: dict[str, tuple[tuple[str, ...], int]] = {}
         self.streams: dict[str, int] = {}
         self.controls: dict[str, str] | None = None
         self.bank_arms: dict[str, str] = {}
         try:
-            experiment: Experiment = parse_experiment(manifest.get("experiment") or {})
+            experiment = parse_experiment(self.settings)
         except UsageError:
-            # A manifest of an earlier version, or none.
             return
         tasks = tuple(map(str, manifest.get("tasks") or ()))
         length = len(manifest.get("stream") or ())

@@ -6,16 +6,18 @@ runs, whole units (tasks, or groups of tasks) are resampled.
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
 
 import numpy as np
 import scipy
 
 #: Level of every test, and the power for detectable differences.
 ALPHA, POWER = 0.05, 0.8
+#: The quantile at which a 95% CI ends above.
+_UPPER = 1 - ALPHA / 2
 #: Resamples of a bootstrap or a randomisation test.
 RESAMPLES = 9999
 #: With fewer units the sign-flip test has no p-value below 0.05 and a bootstrap sees too little
@@ -81,20 +83,20 @@ class LearningCurve:
         return tuple(self.mean[max(0, n * part // 4 - 1)] for part in range(1, 5))
 
 
-def wilson(successes: int, trials: int, confidence: float = 0.95) -> Interval:
+def wilson(successes: int, trials: int) -> Interval:
     """Return a rate with its Wilson score interval (Wilson 1927), from SciPy.
 
     It takes trials as independent: correct for one run per task, too narrow for several.
     """
-    return _proportion(successes, trials, confidence, "wilson", "Wilson")
+    return _proportion(successes, trials, "Wilson")
 
 
-def clopper_pearson(successes: int, trials: int, confidence: float = 0.95) -> Interval:
+def clopper_pearson(successes: int, trials: int) -> Interval:
     """Return a rate with its exact interval (Clopper and Pearson 1934), from SciPy.
 
     It covers at least as often as it says and is therefore wider than Wilson's.
     """
-    return _proportion(successes, trials, confidence, "exact", "exact")
+    return _proportion(successes, trials, "exact")
 
 
 def median_and_p95(values: Sequence[float]) -> tuple[float, float]:
@@ -110,7 +112,6 @@ def bootstrap_mean(
     sizes: Sequence[float] | None = None,
     *,
     bounds: tuple[float, float],
-    confidence: float = 0.95,
     seed: int = 0,
 ) -> UnitMean:
     """Return the mean over units with an expanded percentile bootstrap interval.
@@ -128,7 +129,6 @@ def bootstrap_mean(
         sizes: The number of each unit's values; 1 each if not given. The mean is the sum of
             `sums` divided by the sum of `sizes`.
         bounds: Least and largest possible value.
-        confidence: Level of the interval.
         seed: Seed of the draws: the same numbers give the same interval.
     """
     total = np.asarray(sums, dtype=float)
@@ -149,19 +149,14 @@ def bootstrap_mean(
         # 1998), which equals their number if all have one size.
         effective = float(size.sum() ** 2 / (size**2).sum())
         up, down = (
-            scipy.stats.beta.ppf(
-                (1 + confidence) / 2, k / n * effective + 1, (1 - k / n) * effective
-            )
+            scipy.stats.beta.ppf(_UPPER, k / n * effective + 1, (1 - k / n) * effective)
             for k in (above, below)
         )
         low = float(common - down * (common - bounds[0]))
         high = float(common + up * (bounds[1] - common))
         return UnitMean(mean, low, high, sd, n, "exact bound", above + below)
-    quantile = float(scipy.stats.t.ppf((1 + confidence) / 2, n - 1))
     if n < FEWEST:
-        half = quantile * sd / math.sqrt(n)
-        low, high = max(mean - half, bounds[0]), min(mean + half, bounds[1])
-        return UnitMean(mean, low, high, sd, n, "Student's t")
+        return _students(mean, sd, n, bounds)
     drawn = scipy.stats.bootstrap(
         (total, size),
         lambda sums, sizes, axis=-1: np.asarray(sums.sum(axis=axis) / sizes.sum(axis=axis)),
@@ -172,21 +167,21 @@ def bootstrap_mean(
         method="percentile",
         rng=np.random.default_rng(seed),
     ).bootstrap_distribution
-    tail = float(scipy.stats.norm.sf(math.sqrt(n / (n - 1)) * quantile))
+    quantile = math.sqrt(n / (n - 1)) * scipy.stats.t.ppf(_UPPER, n - 1)
+    tail = float(scipy.stats.norm.sf(quantile))
     low, high = (float(q) for q in np.quantile(drawn, [tail, 1 - tail]))
     return UnitMean(mean, low, high, sd, n, "bootstrap")
 
 
-def t_mean(values: Sequence[float], confidence: float = 0.95) -> UnitMean:
-    """Return the mean of a few replicates with Student's interval."""
+def t_mean(values: Sequence[float], bounds: tuple[float, float]) -> UnitMean:
+    """Return the mean of a few replicates with Student's interval, cut at the bounds."""
     data = np.asarray(values, dtype=float)
     n = len(data)
     mean = float(data.mean()) if n else math.nan
     sd = float(data.std(ddof=1)) if n > 1 else math.nan
     if not sd > _EQUAL:
         return UnitMean(mean, math.nan, math.nan, sd, n, "no spread seen")
-    half = float(scipy.stats.t.ppf((1 + confidence) / 2, n - 1)) * sd / math.sqrt(n)
-    return UnitMean(mean, mean - half, mean + half, sd, n, "Student's t")
+    return _students(mean, sd, n, bounds)
 
 
 def t_p(differences: Sequence[float]) -> float:
@@ -267,12 +262,13 @@ def tango(only_first: int, only_second: int, n: int, confidence: float = 0.95) -
 
     # If no task separates the arms, the excess is 0 at the observed difference, which is not a
     # bound of the interval.
-    low = -1.0 if excess(-1.0) <= 0 else _root(excess, -1.0, observed - _EQUAL)
-    high = 1.0 if excess(1.0) <= 0 else _root(excess, observed + _EQUAL, 1.0)
+    bound = functools.partial(scipy.optimize.brentq, excess, xtol=1e-12)
+    low = -1.0 if excess(-1.0) <= 0 else bound(-1.0, observed - _EQUAL)
+    high = 1.0 if excess(1.0) <= 0 else bound(observed + _EQUAL, 1.0)
     return Interval(observed, low, high, "Tango")
 
 
-def mcnemar_power(n: int, discordance: float, effect: float, alpha: float = ALPHA) -> float:
+def mcnemar_power(n: int, discordance: float, effect: float) -> float:
     """Return the exact power of the two-sided mid-p McNemar test."""
     if not abs(effect) <= discordance <= 1:
         raise ValueError("effect must be at most discordance, and discordance at most 1")
@@ -281,11 +277,11 @@ def mcnemar_power(n: int, discordance: float, effect: float, alpha: float = ALPH
     # Counts of discordant tasks with negligible probability are left out.
     least, most = scipy.stats.binom.ppf([1e-12, 1 - 1e-12], n, discordance)
     m = np.arange(max(1, int(least)), int(most) + 1)
-    # Mid-p of k out of m is cdf(k-1) + cdf(k): the critical k is where the cdf passes alpha/2,
+    # Mid-p of k out of m is cdf(k-1) + cdf(k): the critical k is where the cdf passes ALPHA / 2,
     # or the one before.
-    k = scipy.stats.binom.ppf(alpha / 2, m, 0.5)
+    k = scipy.stats.binom.ppf(ALPHA / 2, m, 0.5)
     midp = scipy.stats.binom.cdf(k - 1, m, 0.5) + scipy.stats.binom.cdf(k, m, 0.5)
-    k = np.where(midp < alpha, k, k - 1)
+    k = np.where(midp < ALPHA, k, k - 1)
     share = (discordance + effect) / (2 * discordance)
     rejects = scipy.stats.binom.cdf(k, m, share) + scipy.stats.binom.sf(m - k - 1, m, share)
     return float(np.sum(scipy.stats.binom.pmf(m, n, discordance) * rejects))
@@ -297,21 +293,21 @@ def detectable_mcnemar(n: int, discordance: float) -> float | None:
     def missing(effect: float) -> float:
         return mcnemar_power(n, max(discordance, effect), effect) - POWER
 
-    return None if missing(1.0) < 0 else _root(missing, 0.0, 1.0, xtol=1e-6)
+    return None if missing(1.0) < 0 else float(scipy.optimize.brentq(missing, 0, 1, xtol=1e-6))
 
 
 def detectable_mean(n: int, sd: float) -> float | None:
     """Return the smallest mean paired difference that Student's t test detects (Cohen 1988)."""
     if n < 2 or not sd > 0:
         return None
-    critical = float(scipy.stats.t.ppf(1 - ALPHA / 2, n - 1))
+    critical = float(scipy.stats.t.ppf(_UPPER, n - 1))
 
     def missing(shift: float) -> float:
         # The other tail adds less than a millionth at this power.
         return float(scipy.stats.nct.sf(critical, n - 1, shift)) - POWER
 
     # A noncentrality of 20 is detected even with two observations.
-    effect = _root(missing, 0.0, 20.0, xtol=2e-12) * sd / math.sqrt(n)
+    effect = float(scipy.optimize.brentq(missing, 0, 20)) * sd / math.sqrt(n)
     return effect if effect <= 1 else None
 
 
@@ -345,46 +341,34 @@ def learning_curve(
     """
     if window is not None and window < 1:
         raise ValueError("window must be at least 1")
-    steps = 1 + max((step for stream in values.values() for step in stream), default=-1)
-    # By permutation: the sum and the number of the values before each step.
-    before = []
-    for one in values.values():
-        there = (float(step in one) for step in range(steps))
-        known = (one.get(step, 0.0) for step in range(steps))
-        before.append([list(accumulate(each, initial=0.0)) for each in (known, there)])
+    steps = range(1 + max((step for stream in values.values() for step in stream), default=-1))
+    table = np.array([[one.get(step, math.nan) for step in steps] for one in values.values()])
     points = []
-    for step in range(steps):
-        first = 0 if window is None else max(0, step + 1 - window)
-        parts = [[each[step + 1] - each[first] for each in one] for one in before]
-        points.append(t_mean([total / n for total, n in parts if n]))
+    for step in steps:
+        last = table[:, 0 if window is None else max(0, step + 1 - window) : step + 1]
+        last = last[~np.isnan(last).all(axis=1)]
+        points.append(t_mean(np.nanmean(last, axis=1).tolist(), (0.0, 1.0)))
     return LearningCurve(
-        steps=tuple(range(steps)),
+        steps=tuple(steps),
         mean=tuple(p.value for p in points),
-        low=tuple(clipped(p.low, 0.0, 1.0) for p in points),
-        high=tuple(clipped(p.high, 0.0, 1.0) for p in points),
+        low=tuple(p.low for p in points),
+        high=tuple(p.high for p in points),
         permutations=len(values),
         window=window,
     )
 
 
-def _proportion(
-    successes: int, trials: int, confidence: float, method: str, label: str
-) -> Interval:
+def _proportion(successes: int, trials: int, method: str) -> Interval:
     if trials == 0:
-        return Interval(math.nan, 0.0, 1.0, label)
-    found = scipy.stats.binomtest(successes, trials).proportion_ci(confidence, method=method)
-    return Interval(successes / trials, float(found.low), float(found.high), label)
+        return Interval(math.nan, 0.0, 1.0, method)
+    found = scipy.stats.binomtest(successes, trials).proportion_ci(method=method.lower())
+    return Interval(successes / trials, float(found.low), float(found.high), method)
 
 
-def clipped(value: float, low: float, high: float) -> float:
-    """Return a value between bounds; NaN stays as it is."""
-    return value if math.isnan(value) else min(max(value, low), high)
-
-
-def _root(
-    function: Callable[[float], float], low: float, high: float, *, xtol: float = 1e-12
-) -> float:
-    return float(scipy.optimize.brentq(function, low, high, xtol=xtol))
+def _students(mean: float, sd: float, n: int, bounds: tuple[float, float]) -> UnitMean:
+    half = scipy.stats.t.ppf(_UPPER, n - 1) * sd / math.sqrt(n)
+    low, high = np.clip([mean - half, mean + half], *bounds).tolist()
+    return UnitMean(mean, low, high, sd, n, "Student's t")
 
 
 def _check_runs(runs: int, successes: int, k: int) -> None:

@@ -23,6 +23,7 @@ from reasoningbank.analysis.memory import (
 )
 from reasoningbank.analysis.scores import (
     BINARY,
+    EXECUTION,
     Metric,
     RunPlan,
     Score,
@@ -31,10 +32,7 @@ from reasoningbank.analysis.scores import (
     by_permutation,
     in_stream,
     longest,
-    metric_of,
     pooled_rate,
-    scores,
-    unit_of,
 )
 from reasoningbank.analysis.statistics import (
     Interval,
@@ -268,7 +266,7 @@ def summarise(
         return compare_arms(*arms, metric=metric, unit=unit, planned=planned)
 
     pairs = ([comparison] if comparison else []) + list(claims)
-    level = str((manifest.get("experiment") or {}).get("level") or "")
+    level = str(plan.settings.get("level") or "")
     registered = {pair: compared(*pair, level=level) for pair in pairs}
     rivals = [(name, comparison[1]) for name in tested if comparison and name not in comparison]
     others = [compared(*pair) for pair in rivals if pair not in registered]
@@ -288,7 +286,7 @@ def summarise(
         waiting=tuple(pair for pair, one in registered.items() if one is None),
         others=adjust(there, to_come=len(others) - len(there)),
         online=_summarise_streams(by_arm, metric, unit, plan),
-        memory=tuple(memory_of_arms(by_arm, manifest, memory)),
+        memory=tuple(memory_of_arms(by_arm, plan.arms, memory)),
         code=code_changes(manifest),
         # A trial that was run twice counts twice.
         replaced=dict(Counter(trial.partition("/")[0] for trial in again)),
@@ -308,17 +306,16 @@ def summarise_run(
         records: Its trials, if they are being read anyway; by default all readable ones.
         memory: Its banks and streams, if they were read anyway.
     """
-    manifest = folder.manifest or {}
-    experiment = manifest.get("experiment") or {}
-    pair = experiment.get("comparison")
+    plan = RunPlan(manifest := folder.manifest)
+    pair = plan.settings.get("comparison")
     memory = MemoryRecords.read(folder) if memory is None else memory
     summary = summarise(
         folder.trials(skip_damaged=True) if records is None else records,
-        [str(arm["name"]) for arm in experiment.get("arms") or ()],
+        plan.arms,
         (str(pair[0]), str(pair[1])) if pair else None,
-        metric=metric_of(manifest),
-        unit=unit_of(manifest),
-        claims=[(str(first), str(second)) for first, second in experiment.get("claims") or ()],
+        metric=plan.metric,
+        unit=plan.unit,
+        claims=[(str(one), str(other)) for one, other in plan.settings.get("claims") or ()],
         manifest=manifest,
         memory=memory,
     )
@@ -335,21 +332,12 @@ def _compiled(found: Mapping[str, Any]) -> dict[str, Any]:
     return {**kept, "programs": len(programs), "demonstrations": demos, "new_instructions": new}
 
 
-def learning_curves(
-    records: Iterable[TrialRecord], *, metric: Metric = "strict", window: int | None = None
-) -> dict[str, LearningCurve]:
-    """Return the learning curve of each arm with trials in a stream."""
-    return _curves(scores(records), metric, window)
-
-
-def _curves(
-    trials: Iterable[Score], metric: Metric, window: int | None = None
-) -> dict[str, LearningCurve]:
+def _curves(trials: Iterable[Score], metric: Metric) -> dict[str, LearningCurve]:
     values: dict[str, dict[int, dict[int, float]]] = defaultdict(lambda: defaultdict(dict))
     for score in trials:
         if score.step is not None and score.fate == "judged":
             values[score.arm][score.seed][score.step] = score.value(metric)
-    return {arm: learning_curve(streams, window=window) for arm, streams in values.items()}
+    return {arm: learning_curve(streams) for arm, streams in values.items()}
 
 
 def _summarise_arm(
@@ -425,11 +413,7 @@ def _passes(judged: Sequence[Score], metric: Metric) -> tuple[Passes, ...]:
 
 
 def _sampled(judged: Sequence[Score]) -> SampledTrials | None:
-    tries = [
-        [t.strict > 0, *(other.strict for other in t.rollouts if other is not None)]
-        for t in judged
-        if t.rollouts or t.tokens_wanted
-    ]
+    tries = [[one[EXECUTION] for one in t.opinions] for t in judged if t.sampled or t.tokens_wanted]
     if not tries:
         return None
     matched = [(t.tokens, t.tokens_wanted) for t in judged if t.tokens_wanted]
@@ -449,9 +433,9 @@ def _agreements(judged: Iterable[Score], *, rule_alone: bool = False) -> dict[st
     """Compare every other judge with the execution judge; the rule alone only if asked for."""
     pairs: dict[str, list[tuple[bool, bool]]] = defaultdict(list)
     for trial in judged:
-        for found in filter(None, (trial.opinions, *trial.rollouts)):
-            for name, success in found.others:
-                pairs[name].append((found.strict, success))
+        for opinions in trial.opinions:
+            for name in opinions.keys() - {EXECUTION}:
+                pairs[name].append((opinions[EXECUTION], opinions[name]))
     if set(pairs) == {"rule"} and not rule_alone:
         return {}
     return {name: agreement(pairs[name]) for name in sorted(pairs)}

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +16,7 @@ import numpy as np
 from pydantic import TypeAdapter, ValidationError
 from rdflib.term import URIRef
 
-from reasoningbank.analysis.scores import pooled_mean
+from reasoningbank.analysis.scores import RunPlan, pooled_mean
 from reasoningbank.analysis.statistics import wilson
 from reasoningbank.analysis.tables import Cells, TextTable, cells, ends, number
 from reasoningbank.corpus import Pack, load_pack, query_features
@@ -125,13 +124,8 @@ def component_match(sparql: str | None, gold: str, pack: Pack) -> float:
 
 def components(sparql: str, pack: Pack) -> frozenset[tuple[str, str]]:
     """Return the components of a query: properties, classes, graphs, services, features."""
-    return _components(sparql, tuple(sorted(namespaces_of(pack).items())))
-
-
-@lru_cache(maxsize=4096)
-def _components(sparql: str, namespaces: tuple[tuple[str, str], ...]) -> frozenset[tuple[str, str]]:
     try:
-        prepared = prepare(sparql, prefixes=dict(namespaces))
+        prepared = prepare(sparql, prefixes=namespaces_of(pack))
     except QueryError:
         return frozenset()
     if prepared.parsed is None:
@@ -154,14 +148,13 @@ def _run(source: Path, pack_name: str) -> list[ArmRows]:
     if manifest is None:
         hint = "name the folder of a run, or a report of nl2sparql evaluate"
         raise UsageError("holds no run", where=str(source), hint=hint)
-    experiment = manifest["experiment"]
+    plan = RunPlan(manifest)
     try:
-        pack = load_pack(pack_name or str(experiment.get("pack")))
+        pack = load_pack(pack_name or str(plan.settings.get("pack")))
     except UsageError as error:
         raise UsageError(error.what, where=str(source), hint="name the pack with --pack") from error
     examples = {one.id: one for one in load_examples(pack)}
-    arms = {str(arm["name"]): arm for arm in experiment.get("arms") or ()}
-    rows: dict[str, list[TranslationRow]] = defaultdict(list, {name: [] for name in arms})
+    rows: dict[str, list[TranslationRow]] = defaultdict(list, {name: [] for name in plan.arms})
     left_out: Counter[str] = Counter()
     for record in folder.trials(skip_damaged=True):
         if record.step is None:
@@ -171,8 +164,8 @@ def _run(source: Path, pack_name: str) -> list[ArmRows]:
     return [
         ArmRows(
             name,
-            str(arms.get(name, {}).get("agent", "")),
-            str(arms.get(name, {}).get("lm", "")),
+            str(plan.arms.get(name, {}).get("agent", "")),
+            str(plan.arms.get(name, {}).get("lm", "")),
             pack.key,
             tuple(own),
             left_out[name],

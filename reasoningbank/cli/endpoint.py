@@ -182,8 +182,8 @@ def _description(config: EndpointConfig, pack: Pack | None) -> dict[str, Any]:
     card = sense_card(config, found, vocabulary, pack=pack)
     federated = [] if pack is None else read_registry(pack).endpoints
     classes: Counter[str] = Counter()
-    for part in (part for dataset in void.datasets for part in dataset.classes):
-        classes[part.class_] = max(classes[part.class_], part.entities or 0)
+    for name, n in (item for dataset in void.datasets for item in dataset.classes.items()):
+        classes[name] = max(classes[name], n or 0)
     return {
         "name": config.source,
         "url": config.url,

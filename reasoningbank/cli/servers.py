@@ -76,6 +76,7 @@ def mcp(
     """
     # The protocol's library is slow to load, and no other command needs it.
     need_package("mcp", "mcp")
+    from reasoningbank.algebra import Limits
     from reasoningbank.algebra.web import checked, credentials_from
     from reasoningbank.mcp import server, sessions
 
@@ -106,7 +107,7 @@ def mcp(
         allow_read=tuple(checked(base) for base in allow_read or ()),
         addresses=options.addresses_of(address),
         credentials=credentials,
-        limits=sessions.ProgramLimits(requests, rows, seconds),
+        limits=Limits(requests, rows, seconds),
         lm=lm,
         agent=chosen,
     )

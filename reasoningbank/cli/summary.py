@@ -13,12 +13,13 @@ from reasoningbank.analysis import tables
 from reasoningbank.cli import output
 
 if TYPE_CHECKING:
-    from reasoningbank.analysis import ArmComparison, ArmSummary, ChangedAnswer, RunSummary
+    from reasoningbank.analysis import ArmComparison, ArmSummary, RunSummary
+    from reasoningbank.experiment import TrialRecord
     from reasoningbank.experiment.estimate import ArmEstimate, RunEstimate
 
 
-#: Leaks that are listed one by one.
-_MOST_LEAKS = 20
+#: Leaks that are listed one by one, and rows of an answer.
+_MOST_LEAKS, _MOST_ROWS = 20, 3
 _NARROW = ("arm", "n", "tasks", "score", "95% CI", "row F1", "ran", "s median", "tokens median")
 _ENDS = ("s p95", "tokens p95", "cached calls", "dollars", "passes")
 _WIDE = ("arm", "n", "score", "95% CI", "row F1", "ran", *tables.STATUSES, "s median", "s p95",
@@ -65,16 +66,23 @@ def print_summary(summary: RunSummary, title: str) -> None:
     _print([f"leakage: {summary.leakage.sentence()}"])
 
 
-def print_changes(summary: RunSummary, changes: Sequence[ChangedAnswer]) -> None:
+def print_changes(summary: RunSummary, changes: Iterable[tuple[TrialRecord, TrialRecord]]) -> None:
     """Print questions that changed from wrong to right, and what the run shows in plain words."""
-    for change in changes:
-        level = f" ({change.level})" if change.level else ""
-        lines = [f"\n{change.question}{level}"]
-        for answer in (change.before, change.after):
-            lines += [f"  {answer.arm}: {answer.outcome}", "    " + " ".join(answer.sparql.split())]
-            lines += ["    → " + " | ".join(row) for row in answer.rows]
-            if answer.total > len(answer.rows) > 0:
-                lines.append(f"    → {answer.total - len(answer.rows)} more rows")
+    for pair in changes:
+        level = f" ({pair[1].level})" if pair[1].level else ""
+        lines = [f"\n{pair[1].question}{level}"]
+        for one in pair:
+            wrong = (one.verdict or {}).get("reason") or one.error or "wrong"
+            lines.append(f"  {one.key.arm}: {'right' if one.strict else wrong}")
+            lines.append("    " + " ".join((one.sparql or "").split()))
+            shown = one.evidence.get("predicted") or {}
+            rows = (shown.get("rows") or ())[:_MOST_ROWS]
+            lines += [
+                "    → " + " | ".join("" if cell is None else str(cell) for cell in row)
+                for row in rows
+            ]
+            if (total := shown.get("n") or 0) > len(rows) > 0:
+                lines.append(f"    → {total - len(rows)} more rows")
         _print(lines)
     if (found := summary.comparison) is None:
         return

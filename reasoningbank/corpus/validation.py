@@ -181,18 +181,14 @@ def _vocabulary_of(written: str) -> tuple[str, ...] | None:
     return None
 
 
-def shapes_file() -> Path:
-    """Return the file of the SHACL shapes, in the repository or in an installed package."""
-    for home in pack_homes()[1:]:
-        file = home / "shapes" / "examples.ttl"
-        if file.is_file():
-            return file
-    raise SetupError("the shapes are missing", where="ontology/shapes", hint="reinstall it")
-
-
 @cache
-def _shapes() -> Graph:
-    return Graph().parse(shapes_file(), format="turtle")
+def shapes(name: str) -> Graph:
+    """Return the SHACL shapes of a file, from the repository or from an installed package."""
+    for home in pack_homes()[1:]:
+        file = home / "shapes" / name
+        if file.is_file():
+            return Graph().parse(file, format="turtle")
+    raise SetupError("the shapes are missing", where="ontology/shapes", hint="reinstall it")
 
 
 def _shape_findings(examples: Sequence[RawExample]) -> Iterator[Finding]:
@@ -201,6 +197,7 @@ def _shape_findings(examples: Sequence[RawExample]) -> Iterator[Finding]:
 
     if not examples:
         return
+    known_shapes = shapes("examples.ttl")
     nodes = {URIRef(f"urn:example:{number}"): one for number, one in enumerate(examples)}
     graph = Graph()
     with warnings.catch_warnings():
@@ -210,16 +207,16 @@ def _shape_findings(examples: Sequence[RawExample]) -> Iterator[Finding]:
             for property_, values in example.values.items():
                 for value in values:
                     graph.add((node, URIRef(property_), _node(value)))
-        _, report, _ = pyshacl.validate(graph, shacl_graph=_shapes(), inplace=True)
+        _, report, _ = pyshacl.validate(graph, shacl_graph=known_shapes, inplace=True)
     results = cast("Graph", report)
     for result in results.subjects(RDF.type, known.SH.ValidationResult):
         example = nodes[cast("URIRef", results.value(result, known.SH.focusNode))]
         shape = results.value(result, known.SH.sourceShape)
-        what = str(_shapes().value(shape, known.SH.message))
+        what = str(known_shapes.value(shape, known.SH.message))
         shown = results.value(result, known.SH.value)
         if shown is not None:
             what += f": {_shown(shown)}"
-        yield example.finding(str(_shapes().value(shape, _FINDING)), what)
+        yield example.finding(str(known_shapes.value(shape, _FINDING)), what)
 
 
 def _node(value: ox.NamedNode | ox.BlankNode | ox.Literal) -> Node:

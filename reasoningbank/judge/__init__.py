@@ -9,13 +9,7 @@ judge with those of the execution judge.
 docs/judge.md lists the codes of a verdict's `findings`.
 """
 
-from reasoningbank.judge.agreement import (
-    Agreement,
-    agreement,
-    agreement_with,
-    pairs_with,
-    rule_verdict,
-)
+from reasoningbank.judge.agreement import Agreement, agreement, agreement_with, rule_verdict
 from reasoningbank.judge.answer import Answer, answer_of, read_answer
 from reasoningbank.judge.case import Case, case_of
 from reasoningbank.judge.compare import Comparison, Window, compare, compare_files, findings_of
@@ -31,5 +25,5 @@ __all__ = [
     "Evidence", "ExecutionJudge", "ExecutionMetric", "Gold", "GoldStore", "Judgement", "LMJudge",
     "LMVerdict", "OwnJudge", "Verdict", "Window", "agreement", "agreement_with", "answer_of",
     "case_of", "compare", "compare_files", "feedback", "findings_of", "is_judged", "open_metric",
-    "pairs_with", "read_answer", "rule_verdict", "sample_of", "to_examples",
+    "read_answer", "rule_verdict", "sample_of", "to_examples",
 ]  # fmt: skip

@@ -66,14 +66,12 @@ def agreement(pairs: Iterable[tuple[bool, bool]]) -> Agreement:
     return Agreement(*(counts[kind] for kind in kinds))
 
 
-def pairs_with(
-    judge: str, records: Iterable[Any], *, metric: str = "strict"
-) -> list[tuple[bool, bool]]:
-    """Return the verdicts of the execution judge and another one, by the attempts that both judged.
+def agreement_with(judge: str, records: Iterable[Any], *, metric: str = "strict") -> Agreement:
+    """Count how a judge agrees with the execution judge, over the attempts that both judged.
 
     Records have a `verdict` and `judgements`. The judge is a name in these, or ``rule``, the plain
-    rule, which needs no judgement;
-    `metric` is what counts as success for the execution judge: ``strict`` or ``lenient``.
+    rule, which needs no judgement; `metric` is what counts as success for the execution judge:
+    ``strict`` or ``lenient``.
     """
     pairs = []
     for record in records:
@@ -85,12 +83,7 @@ def pairs_with(
         success = (said or {}).get("success")
         if isinstance(success, bool):
             pairs.append((bool(record.verdict.get(metric)), success))
-    return pairs
-
-
-def agreement_with(judge: str, records: Iterable[Any], *, metric: str = "strict") -> Agreement:
-    """Count how a judge agrees with the execution judge; see `pairs_with`."""
-    return agreement(pairs_with(judge, records, metric=metric))
+    return agreement(pairs)
 
 
 def rule_verdict(verdict: Mapping[str, Any]) -> dict[str, Any] | None:

@@ -107,7 +107,12 @@ def evidence_of(
     counted = (found or contrast(gold.answer, Answer.of_rows([], []))).gold
     n_gold = found.comparison.n_gold if found else gold.window.size(gold.answer.n_rows)
     ours = _Side(gold.answer, counted, {})
-    right = ours.sample(_inside(gold, counted.n_rows, ordered), n_gold, ordered)
+    inside = ours.all
+    # The rows that the gold's modifiers keep, or may keep.
+    if gold.window.is_slice and (ordered or gold.window.keys != ()):
+        inside = inside[gold.window.inside(len(inside))]
+    rows = ours.rows(ours.first(inside, min(MAX_ROWS, n_gold), ordered))
+    right = AnswerSample(gold.answer.variables, rows, n_gold)
     if found is None or predicted is None:
         return Evidence(gold=right)
     names: dict[str, str] = {}
@@ -128,13 +133,6 @@ def evidence_of(
     )
 
 
-def _inside(gold: Gold, n_rows: int, ordered: bool) -> Ints:
-    """Return the positions of the gold's rows that its modifiers keep, or may keep."""
-    positions = np.arange(n_rows, dtype=np.int64)
-    known = gold.window.is_slice and (ordered or gold.window.keys != ())
-    return positions[gold.window.inside(n_rows)] if known else positions
-
-
 class _Side:
     """Shows rows of one answer; positions are those of its `counted` rows."""
 
@@ -149,11 +147,6 @@ class _Side:
         if ordered:
             return positions[:most]
         return positions[_first_rows(self._answer.table, self._places[positions], most)]
-
-    def sample(self, positions: Ints, n: int, ordered: bool) -> AnswerSample:
-        """Return a few of the rows at these positions."""
-        chosen = self.first(positions, min(MAX_ROWS, n), ordered)
-        return AnswerSample(self._answer.variables, self.rows(chosen), n)
 
     def rows(self, positions: Ints) -> tuple[Row, ...]:
         """Return the rows at these positions."""

@@ -18,7 +18,6 @@ from itertools import pairwise, takewhile
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -196,13 +195,8 @@ def _load(path: Path) -> Gold | None:
             return None
         window = TypeAdapter(Window).validate_python(facts["window"])
         answer = Answer(facts["form"], table, facts["n_rows"], facts["value"])
-        if answer.form == "boolean":  # earlier versions kept no column
-            answer = Answer.of_boolean(answer.value)
-        note = facts["note"]
-        if isinstance(note, dict):
-            return Gold(answer, window, Finding.from_json(note))
-        # Earlier versions kept a sentence.
-        return Gold(answer, window, Finding("gold-limit-kept", note) if note else None)
+        note = Finding.from_json(facts["note"]) if facts["note"] else None
+        return Gold(answer, window, note)
     except FileNotFoundError:
         return None
     except (OSError, ValueError, KeyError, TypeError, pa.ArrowException) as error:
@@ -217,11 +211,8 @@ def _hash(table: pa.Table, facts: dict[str, Any], path: Path) -> str:
     for column in table.columns:
         lengths = pc.fill_null(pc.binary_length(column), -1).cast(pa.int64())
         digest.update(lengths.to_numpy())
-        for chunk in pc.fill_null(column.cast(pa.large_string()), "").chunks:
-            _, offsets, text = chunk.buffers()
-            if len(chunk) and text is not None:
-                ends = np.frombuffer(offsets, dtype=np.int64)[chunk.offset :]
-                digest.update(text[ends[0] : ends[len(chunk)]])
+        for chunk in pc.fill_null(column, "").chunks:
+            digest.update("".join(chunk.to_pylist()).encode())
     return digest.hexdigest()
 
 

@@ -64,11 +64,6 @@ class LMVerdict:
     usage: Usage = field(default_factory=Usage)
     prompt: str = ""  #: Hash of the part that all prompts share
 
-    @property
-    def decided(self) -> bool:
-        """Whether it decided."""
-        return self.success is not None
-
     def to_json(self) -> dict[str, Any]:
         """Return the verdict as a record keeps it."""
         usage = {k: v for k, v in asdict(self.usage).items() if k not in _NOT_A_JUDGES}

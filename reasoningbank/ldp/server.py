@@ -11,6 +11,7 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import IO, Any
@@ -78,6 +79,7 @@ class Response:
     status: int
     headers: Mapping[str, str] = field(default_factory=dict)
     body: bytes = field(default=b"", repr=False)
+    write: Callable[[IO[bytes]], object] | None = None  #: Writes the body instead
 
 
 def respond(documents: Documents, request: Request) -> Response:
@@ -186,10 +188,13 @@ PREFIX sd: <http://www.w3.org/ns/sparql-service-description#>
 """
 
 
-def query_result(
-    documents: Documents, request: Request
-) -> tuple[str, Callable[[IO[bytes]], object]]:
-    """Run the query of a request; return the media type of its result, and what writes it."""
+def query_result(documents: Documents, request: Request) -> Response:
+    """Run the query of a request; without one, describe the service."""
+    if request.method in ("GET", "HEAD") and not request.query:
+        media_type = request.wanted("the description is", GRAPH_FORMATS)
+        triples = read_triples(_DESCRIPTION, "text/turtle", documents.base)
+        headers = {"Content-Type": f"{media_type}; charset=utf-8", "Vary": "Accept"}
+        return Response(200, headers, written(triples, media_type))
     query, parameters = _query(request)
     query = expanded(query)
     try:
@@ -204,21 +209,14 @@ def query_result(
         raise Refused(400, str(error)) from error
     except (SyntaxError, ValueError) as error:
         raise Refused(400, f"the query does not parse: {error}") from error
+    write: Callable[[IO[bytes]], object]
     if isinstance(found, ox.QueryTriples):
         media_type = request.wanted("the result is", GRAPH_FORMATS)
-        return media_type, lambda out: ox.serialize(found, out, GRAPH_FORMATS[media_type])
-    media_type = request.wanted("the result is", TABLE_FORMATS)
-    return media_type, lambda out: found.serialize(out, TABLE_FORMATS[media_type])
-
-
-def describe_service(documents: Documents, request: Request) -> Response | None:
-    """Return the service description for a request without a query, else None."""
-    if request.method not in ("GET", "HEAD") or request.query:
-        return None
-    media_type = request.wanted("the description is", GRAPH_FORMATS)
-    triples = read_triples(_DESCRIPTION, "text/turtle", documents.base)
-    headers = {"Content-Type": f"{media_type}; charset=utf-8", "Vary": "Accept"}
-    return Response(200, headers, written(triples, media_type))
+        write = partial(ox.serialize, found, format=GRAPH_FORMATS[media_type])
+    else:
+        media_type = request.wanted("the result is", TABLE_FORMATS)
+        write = partial(found.serialize, format=TABLE_FORMATS[media_type])
+    return Response(200, {"Content-Type": media_type}, write=write)
 
 
 def _query(request: Request) -> tuple[str, Mapping[str, list[str]]]:
@@ -365,14 +363,8 @@ class _Handler(BaseHTTPRequestHandler):
         try:
             request = self._request()
             base = self.server.documents.base
-            if document_url(base, request.path) == f"{base}sparql":
-                description = describe_service(self.server.documents, request)
-                if description is not None:
-                    self._send(description)
-                else:
-                    self._send_result(*query_result(self.server.documents, request))
-            else:
-                self._send(respond(self.server.documents, request))
+            sparql = document_url(base, request.path) == f"{base}sparql"
+            self._send((query_result if sparql else respond)(self.server.documents, request))
         except Refused as refused:
             headers = {**refused.headers, "Content-Type": _PLAIN}
             self._send(Response(refused.status, headers, f"{refused.why}\n".encode()))
@@ -427,26 +419,21 @@ class _Handler(BaseHTTPRequestHandler):
             raise Refused(415, "send the body uncompressed")
         return body
 
-    def _send_result(self, media_type: str, write: Callable[[IO[bytes]], object]) -> None:
+    def _send(self, reply: Response) -> None:
         # It is complete before the first byte is sent: a query that fails half-way is an error.
-        with tempfile.SpooledTemporaryFile(_IN_MEMORY) as result:
+        with tempfile.SpooledTemporaryFile(_IN_MEMORY) as body:
             try:
-                write(result)
+                (reply.write or (lambda out: out.write(reply.body)))(body)
             except (OSError, RuntimeError, ValueError) as error:
                 raise Refused(500, f"the query failed: {error}") from error
-            self._send(Response(200, {"Content-Type": media_type}), result)
-
-    def _send(self, reply: Response, result: IO[bytes] | None = None) -> None:
-        self.send_response(reply.status)
-        for name, value in reply.headers.items():
-            self.send_header(name, value)
-        if reply.status not in (204, 304):
-            self.send_header("Content-Length", str(result.tell() if result else len(reply.body)))
-        if self.close_connection:
-            self.send_header("Connection", "close")
-        self.end_headers()
-        if self.command != "HEAD":
-            self.wfile.write(reply.body)
-            if result is not None:
-                result.seek(0)
-                shutil.copyfileobj(result, self.wfile)
+            self.send_response(reply.status)
+            for name, value in reply.headers.items():
+                self.send_header(name, value)
+            if reply.status not in (204, 304):
+                self.send_header("Content-Length", str(body.tell()))
+            if self.close_connection:
+                self.send_header("Connection", "close")
+            self.end_headers()
+            if self.command != "HEAD":
+                body.seek(0)
+                shutil.copyfileobj(body, self.wfile)

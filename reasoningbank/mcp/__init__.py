@@ -5,10 +5,9 @@ and `serve_http` serve it. Each session has its own handles, released at its end
 """
 
 from reasoningbank.mcp.server import listening, make_server, serve_http, serve_stdio
-from reasoningbank.mcp.sessions import ProgramLimits, Sessions, Settings, Shared
+from reasoningbank.mcp.sessions import Sessions, Settings, Shared
 
 __all__ = [
-    "ProgramLimits",
     "Sessions",
     "Settings",
     "Shared",

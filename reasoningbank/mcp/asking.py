@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import tempfile
 import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -15,46 +17,26 @@ from reasoningbank.algebra.evaluation import naming_columns
 from reasoningbank.corpus import Task
 from reasoningbank.errors import BudgetError, ModelError, SetupError, ToolError, UsageError
 from reasoningbank.experiment import Arm, Experiment
-from reasoningbank.experiment.context import context_at
+from reasoningbank.experiment.context import RunContext, context_at
 from reasoningbank.experiment.trial import attempt_task
 from reasoningbank.judge import GoldStore
 from reasoningbank.lm import open_lm
-from reasoningbank.mcp.sessions import MAX_QUESTION, Opened, Session, Settings
+from reasoningbank.mcp.sessions import MAX_QUESTION, Session, Settings
 from reasoningbank.mcp.toolbox import shown
+from reasoningbank.sparql import EndpointConfig
 from reasoningbank.trajectory import Event
 
 #: Seconds between checks whether a waiting question was cancelled.
 _LOOK_S = 0.2
 
 
+@dataclass(frozen=True)
 class Asker:
     """An agent with its model, answering one question at a time."""
 
-    def __init__(self, settings: Settings, opened: Opened, hidden: frozenset[str]) -> None:
-        if settings.lm is None:
-            raise SetupError("the server has no model", hint="start it with --lm")
-        check_blind(settings.agent)
-        self._settings = settings
-        self._arm = Arm(name="ask", agent=settings.agent, lm=settings.lm)
-        self._experiment = Experiment(name="ask", pack=str(settings.pack.root), arms=(self._arm,))
-        self._lock = threading.Lock()
-        with contextlib.ExitStack() as stack:
-            scratch = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-            model = stack.enter_context(open_lm(settings.lm))
-            self._world = stack.enter_context(
-                context_at(
-                    opened.endpoint,
-                    settings.pack,
-                    GoldStore(scratch, "none"),
-                    models={settings.lm: model},
-                    hidden=hidden,
-                )
-            )
-            self._stack = stack.pop_all()
-
-    def close(self) -> None:
-        """Close the model."""
-        self._stack.close()
+    world: RunContext
+    experiment: Experiment
+    lock: threading.Lock = field(default_factory=threading.Lock)
 
     def ask(
         self, session: Session, question: str, stop: threading.Event | None = None
@@ -63,7 +45,7 @@ class Asker:
         attempt = self._attempt(question, stop)
         usage = attempt.usage
         answer: dict[str, Any] = {
-            "source": self._world.endpoint.source,
+            "source": self.world.endpoint.source,
             "sparql": attempt.sparql,
             "status": attempt.status,
             "cost": {
@@ -82,7 +64,7 @@ class Asker:
 
     def compose(self, request: QueryRequest) -> str:
         """Return a query for a question of a program."""
-        own = self._world.endpoint
+        own = self.world.endpoint
         if request.endpoint and not own.is_at(request.endpoint):
             hint = f"write the query itself, or ask {own.url}"
             raise UsageError("not the server's endpoint", where=request.endpoint, hint=hint)
@@ -95,7 +77,7 @@ class Asker:
         if not text or len(text) > MAX_QUESTION:
             what = f"a question has 1 to {MAX_QUESTION} characters, this one has {len(text)}"
             raise ToolError(what, hint="ask in one or two sentences")
-        task = Task("ask", text, "", self._world.endpoint.url)
+        task = Task("ask", text, "", self.world.endpoint.url)
         cancelled = (stop or threading.Event()).is_set
 
         def check() -> None:
@@ -106,16 +88,42 @@ class Asker:
             if cancelled():
                 raise BudgetError("the client cancelled the question")
 
-        while not self._lock.acquire(timeout=_LOOK_S):
+        while not self.lock.acquire(timeout=_LOOK_S):
             check()
         try:
             check()
-            attempt = attempt_task(self._world, self._experiment, self._arm, task, watch=watch)
+            attempt = attempt_task(
+                self.world, self.experiment, self.experiment.arms[0], task, watch=watch
+            )
         finally:
-            self._lock.release()
+            self.lock.release()
         if attempt.status in UNJUDGED:
             raise ModelError(attempt.error)
         if attempt.sparql is None:
             what = f"the agent wrote no query ({attempt.error or attempt.status})"
             raise ToolError(what, hint="ask in other words, or explore with the sparql tools")
         return attempt
+
+
+@contextlib.contextmanager
+def open_asker(
+    settings: Settings, endpoint: EndpointConfig, hidden: frozenset[str]
+) -> Iterator[Asker]:
+    """Open the agent and the model of a server's settings."""
+    if settings.lm is None:
+        raise SetupError("the server has no model", hint="start it with --lm")
+    check_blind(settings.agent)
+    arm = Arm(name="ask", agent=settings.agent, lm=settings.lm)
+    experiment = Experiment(name="ask", pack=str(settings.pack.root), arms=(arm,))
+    with (
+        tempfile.TemporaryDirectory() as scratch,
+        open_lm(settings.lm) as model,
+        context_at(
+            endpoint,
+            settings.pack,
+            GoldStore(Path(scratch), "none"),
+            models={settings.lm: model},
+            hidden=hidden,
+        ) as world,
+    ):
+        yield Asker(world, experiment)

@@ -6,7 +6,9 @@ import json
 import threading
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, cast
+from typing import Annotated, Any, cast
+
+from pydantic import Field
 
 from reasoningbank import algebra
 from reasoningbank.algebra.operation import summary
@@ -107,111 +109,116 @@ MAX_BODY = 500
 DTYPE = "program"
 
 
-def explain(session: Session, given: Mapping[str, Any], _: threading.Event) -> dict[str, Any]:
-    """Return a line about every operation, or the reference of some."""
-    if not given["names"]:
-        lines = [
-            f"{algebra.signature(kind)}: {summary(kind)}" for kind in algebra.operations().values()
+Names = Annotated[list[str], Field(default_factory=list)]
+Program = Annotated[Any, Field(json_schema_extra={"type": ["object", "array", "string"]})]
+Variables = Annotated[dict[str, Any], Field(default_factory=dict)]
+
+
+class ServerTools:
+    """The tools that agents do not have, for one call: whole programs, and the model."""
+
+    def __init__(self, session: Session, stop: threading.Event) -> None:
+        self._session = session
+        self._shared = session.shared
+        self._prefixes = session.shared.settings.pack.prefixes
+        self._stop = stop
+
+    def algebra_operations(self, names: Names) -> dict[str, Any]:
+        """Return a line about every operation, or the reference of some."""
+        if not names:
+            kinds = algebra.operations().values()
+            lines = [f"{algebra.signature(kind)}: {summary(kind)}" for kind in kinds]
+            note = "give names for their arguments and examples"
+            return {"operations": lines, "prefixes": sorted(self._prefixes), "note": note}
+        answer = {"reference": cut(algebra.reference(names[:MAX_EXPLAINED]), MAX_REFERENCE)}
+        if left := names[MAX_EXPLAINED:]:
+            answer["note"] = f"at most {MAX_EXPLAINED} at once; left out: {', '.join(left)}"
+        return answer
+
+    def algebra_validate(self, program: Program, variables: Variables) -> dict[str, Any]:
+        """Return the mistakes of a program, and what it would call."""
+        data, given = _read(program, variables)
+        wrong = algebra.mistakes(data, given, self._prefixes)
+        if not wrong:
+            ready = algebra.read_program(data, given, self._prefixes)
+            return {"valid": True, "operations": list(ready.calls), "writes": ready.writes}
+        shown = [
+            {"path": one.where, "code": one.code, "what": one.what, "hint": one.hint}
+            for one in wrong[:MAX_SHOWN]
         ]
-        note = "give names for their arguments and examples"
-        return {"operations": lines, "prefixes": sorted(_prefixes(session)), "note": note}
-    answer = {"reference": cut(algebra.reference(given["names"][:MAX_EXPLAINED]), MAX_REFERENCE)}
-    if left := given["names"][MAX_EXPLAINED:]:
-        answer["note"] = f"at most {MAX_EXPLAINED} at once; left out: {', '.join(left)}"
-    return answer
+        return {"valid": False, "mistakes": fit(shown), "total": len(wrong)}
+
+    def algebra_run(
+        self, program: Program, variables: Variables, dry_run: bool = False
+    ) -> dict[str, Any]:
+        """Run a program and return its result, or a handle for it with its first items."""
+        data, given = _read(program, variables)
+        if wrong := algebra.mistakes(data, given, self._prefixes):
+            shown = [str(one) for one in wrong[:MAX_MISTAKES]]
+            more = [f"{len(wrong) - len(shown)} more mistakes"] if len(wrong) > len(shown) else []
+            raise ToolError("; ".join([*shown, *more]), code="invalid-program")
+        with self._runtime(dry_run) as runtime:
+            try:
+                ready = algebra.read_program(data, given, self._prefixes)
+                going = cast(algebra.Runtime, _Stoppable(runtime, self._stop))
+                outcome = gather(algebra.run_program(ready, going, given))
+            except ReasoningBankError as error:
+                writes = [f"{w.state}: {w.method} {w.url}" for w in runtime.writes]
+                if not writes:
+                    raise
+                left = len(writes) - MAX_WRITES
+                more = [f"and {left} more writes"] if left > 0 else []
+                text = "; ".join([cut(str(error), MAX_ERROR), *writes[:MAX_WRITES], *more])
+                raise ToolError(text, code=error.code) from error
+            answer = self._answer(outcome) | {"requests": runtime.requests}
+            if runtime.dry_run:
+                planned = [asdict(w) | {"body": cut(w.body, MAX_BODY)} for w in runtime.planned]
+                return answer | {"would_write": fit(planned), "writes_in_all": len(planned)}
+            if sent := runtime.writes:
+                done = [{"method": w.method, "url": w.url, "status": w.status} for w in sent]
+                answer |= {"wrote": fit(done[:MAX_WRITES]), "writes_in_all": len(done)}
+            return answer
+
+    def algebra_slice(self, ref: str, start: int = 0, limit: int = MAX_SHOWN) -> dict[str, Any]:
+        """Return some items of a program's long result."""
+        handle = self._session.store.ref(ref)
+        outcome: ProgramResult = self._session.store.get(handle, DTYPE)
+        return outcome.part(handle.key, start, limit)
+
+    def ask(self, question: str) -> dict[str, Any]:
+        """Answer a question with the server's model."""
+        return self._shared.asker.ask(self._session, question, self._stop)
+
+    def _runtime(self, dry_run: bool) -> algebra.Runtime:
+        settings, real = self._shared.settings, self._shared.stage.addresses
+        endpoints = dict.fromkeys(public.rstrip("/") for public in real)
+        return algebra.Runtime(
+            allow_write=settings.allow_write,
+            allow_read=[*endpoints, *settings.allow_write, *settings.allow_read],
+            limits=settings.limits,
+            addresses={**real, **settings.addresses},
+            credentials=algebra.credentials_from(file) if (file := settings.credentials) else (),
+            compose=(lambda asked: self._shared.asker.compose(asked)) if settings.lm else None,
+            dry_run=dry_run,
+        )
+
+    def _answer(self, outcome: ProgramResult) -> dict[str, Any]:
+        if outcome.is_whole and outcome.chars <= MAX_CHARS:
+            text = json.dumps(outcome.whole, ensure_ascii=False)
+            if len(text) <= MAX_CHARS:
+                return {"result": outcome.whole, "truncated": False}
+        ref = self._session.store.put(
+            outcome, dtype=DTYPE, rows=outcome.total, sz=outcome.chars, source="program"
+        )
+        return {"ref": ref.key, **outcome.part(ref.key)}
 
 
-def validate(session: Session, given: Mapping[str, Any], _: threading.Event) -> dict[str, Any]:
-    """Return the mistakes of a program, and what it would call."""
-    data, variables = _read(given)
-    wrong = algebra.mistakes(data, variables, _prefixes(session))
-    if not wrong:
-        ready = algebra.read_program(data, variables, _prefixes(session))
-        return {"valid": True, "operations": list(ready.calls), "writes": ready.writes}
-    shown = [
-        {"path": one.where, "code": one.code, "what": one.what, "hint": one.hint}
-        for one in wrong[:MAX_SHOWN]
-    ]
-    return {"valid": False, "mistakes": fit(shown), "total": len(wrong)}
-
-
-def _read(given: Mapping[str, Any]) -> tuple[Any, dict[str, algebra.Value]]:
-    program = given["program"]
+def _read(program: Any, variables: Mapping[str, Any]) -> tuple[Any, dict[str, algebra.Value]]:
     if not isinstance(program, str | dict | list):
         hint = "give a JSON object, a list of them, or the text of one"
         raise ToolError("not a program", where="program", hint=hint, code="bad-program")
     data = algebra.parse_program(program) if isinstance(program, str) else program
-    return data, {
-        name.removeprefix("$"): algebra.from_json(v) for name, v in given["variables"].items()
-    }
-
-
-def _prefixes(session: Session) -> Mapping[str, str]:
-    return session.shared.settings.pack.prefixes
-
-
-def run(session: Session, given: Mapping[str, Any], stop: threading.Event) -> dict[str, Any]:
-    """Run a program and return its result, or a handle for it with its first items."""
-    data, variables = _read(given)
-    if wrong := algebra.mistakes(data, variables, _prefixes(session)):
-        shown = [str(one) for one in wrong[:MAX_MISTAKES]]
-        more = [f"{len(wrong) - len(shown)} more mistakes"] if len(wrong) > len(shown) else []
-        raise ToolError("; ".join([*shown, *more]), code="invalid-program")
-    with _runtime(session, dry_run=given["dry_run"]) as runtime:
-        try:
-            ready = algebra.read_program(data, variables, _prefixes(session))
-            going = cast(algebra.Runtime, _Stoppable(runtime, stop))
-            outcome = gather(algebra.run_program(ready, going, variables))
-        except ReasoningBankError as error:
-            writes = [f"{w.state}: {w.method} {w.url}" for w in runtime.writes]
-            if not writes:
-                raise
-            left = len(writes) - MAX_WRITES
-            more = [f"and {left} more writes"] if left > 0 else []
-            text = "; ".join([cut(str(error), MAX_ERROR), *writes[:MAX_WRITES], *more])
-            raise ToolError(text, code=error.code) from error
-        answer = _answer(session, outcome) | {"requests": runtime.requests}
-        if runtime.dry_run:
-            planned = [asdict(w) | {"body": cut(w.body, MAX_BODY)} for w in runtime.planned]
-            return answer | {"would_write": fit(planned), "writes_in_all": len(planned)}
-        if runtime.writes:
-            done = [{"method": w.method, "url": w.url, "status": w.status} for w in runtime.writes]
-            answer |= {"wrote": fit(done[:MAX_WRITES]), "writes_in_all": len(done)}
-        return answer
-
-
-def show(session: Session, given: Mapping[str, Any], _: threading.Event) -> dict[str, Any]:
-    """Return some items of a program's long result."""
-    handle = session.store.ref(given["ref"])
-    outcome: ProgramResult = session.store.get(handle, DTYPE)
-    return outcome.part(handle.key, given["start"], given["limit"])
-
-
-def _runtime(session: Session, *, dry_run: bool) -> algebra.Runtime:
-    settings = session.shared.settings
-    real = session.shared.stage.addresses
-    endpoints = dict.fromkeys(public.rstrip("/") for public in real)
-    limits = settings.limits
-    return algebra.Runtime(
-        allow_write=settings.allow_write,
-        allow_read=[*endpoints, *settings.allow_write, *settings.allow_read],
-        limits=algebra.Limits(requests=limits.requests, rows=limits.rows, seconds=limits.seconds),
-        addresses={**real, **settings.addresses},
-        credentials=algebra.credentials_from(settings.credentials) if settings.credentials else (),
-        compose=(lambda asked: session.shared.asker.compose(asked)) if settings.lm else None,
-        dry_run=dry_run,
-    )
-
-
-def _answer(session: Session, outcome: ProgramResult) -> dict[str, Any]:
-    if outcome.is_whole and outcome.chars <= MAX_CHARS:
-        text = json.dumps(outcome.whole, ensure_ascii=False)
-        if len(text) <= MAX_CHARS:
-            return {"result": outcome.whole, "truncated": False}
-    ref = session.store.put(
-        outcome, dtype=DTYPE, rows=outcome.total, sz=outcome.chars, source="program"
-    )
-    return {"ref": ref.key, **outcome.part(ref.key)}
+    return data, {name.removeprefix("$"): algebra.from_json(v) for name, v in variables.items()}
 
 
 @dataclass

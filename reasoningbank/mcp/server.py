@@ -40,23 +40,9 @@ def make_server(shared: Shared, sessions: Sessions) -> Server[Any]:
     """Return a server of the Model Context Protocol; its sessions keep their handles."""
     pack, root = shared.settings.pack, root_of(shared.settings)
     tools = toolbox(shared.settings, root)
-    schemas = {name: tool.arguments.model_json_schema() for name, tool in tools.items()}
 
     async def list_tools(_: object, __: object) -> types.ListToolsResult:
-        found = [
-            types.Tool(
-                name=tool.name,
-                description=tool.description,
-                input_schema=schemas[tool.name],
-                annotations=types.ToolAnnotations(
-                    read_only_hint=not tool.writes,
-                    destructive_hint=tool.writes,
-                    open_world_hint=tool.open_world,
-                ),
-            )
-            for tool in tools.values()
-        ]
-        return types.ListToolsResult(tools=found)
+        return types.ListToolsResult(tools=[tool.about for tool in tools.values()])
 
     async def call_tool(
         context: ServerRequestContext[Any, Any], params: types.CallToolRequestParams
@@ -80,18 +66,14 @@ def make_server(shared: Shared, sessions: Sessions) -> Server[Any]:
         )
 
     async def list_resources(_: object, __: object) -> types.ListResourcesResult:
-        fixed = [page for page in pages(shared) if not page.variable]
-        return types.ListResourcesResult(
-            resources=[types.Resource(uri=page.uri, **page.about) for page in fixed]
-        )
+        every = [page.about for page in pages(shared)]
+        fixed = [about for about in every if isinstance(about, types.Resource)]
+        return types.ListResourcesResult(resources=fixed)
 
     async def list_templates(_: object, __: object) -> types.ListResourceTemplatesResult:
-        found = [
-            types.ResourceTemplate(uri_template=f"{page.uri}{{{page.variable}}}", **page.about)
-            for page in pages(shared)
-            if page.variable
-        ]
-        return types.ListResourceTemplatesResult(resource_templates=found)
+        every = [page.about for page in pages(shared)]
+        templates = [about for about in every if isinstance(about, types.ResourceTemplate)]
+        return types.ListResourceTemplatesResult(resource_templates=templates)
 
     async def read_resource(
         _: object, params: types.ReadResourceRequestParams
@@ -116,7 +98,9 @@ def make_server(shared: Shared, sessions: Sessions) -> Server[Any]:
         on_list_resources=list_resources,
         on_list_resource_templates=list_templates,
         on_read_resource=read_resource,
-        get_tool_input_schema=schemas.get,
+        get_tool_input_schema=lambda name: (
+            tools[name].about.input_schema if name in tools else None
+        ),
     )
 
 

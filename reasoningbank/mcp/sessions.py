@@ -7,7 +7,7 @@ import secrets
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from mcp.server.context import ServerRequestContext
 from mcp.types.version import MODERN_PROTOCOL_VERSIONS
 
+from reasoningbank.algebra import Limits
+from reasoningbank.algebra.stage import Stage, open_stage
 from reasoningbank.corpus import Pack, Task, load_shacl_tasks, open_endpoint, split_tasks
 from reasoningbank.errors import SetupError, ToolError, UsageError
 from reasoningbank.refs import RefStore
@@ -24,7 +26,6 @@ from reasoningbank.sparql import EndpointConfig, SPARQLClient
 from reasoningbank.tools import EndpointTools, SPARQLTools
 
 if TYPE_CHECKING:
-    from reasoningbank.algebra.stage import Stage
     from reasoningbank.mcp.asking import Asker
     from reasoningbank.memory import MemoryBank, MemoryTools
     from reasoningbank.memory.context import ContextBuilder
@@ -33,15 +34,7 @@ T = TypeVar("T")
 
 #: Characters of a question.
 MAX_QUESTION = 2_000
-
-
-@dataclass(frozen=True)
-class ProgramLimits:
-    """Limits of one program."""
-
-    requests: int = 1_000  #: HTTP requests
-    rows: int = 100_000  #: Rows of one result, and rows of all loops together
-    seconds: float = 300.0  #: Wall time
+_LIMITS = Limits(requests=1_000, rows=100_000, seconds=300.0)
 
 
 @dataclass(frozen=True)
@@ -57,22 +50,12 @@ class Settings:
     #: Public base → the base that really answers
     addresses: Mapping[str, str] = field(default_factory=dict)
     credentials: Path | None = None  #: A TOML file of credentials for servers
-    limits: ProgramLimits = ProgramLimits()  #: Limits of one program
+    limits: Limits = _LIMITS  #: Limits of one program
     lm: str | None = None  #: The model that answers questions; None offers no `ask`
     agent: str = "rlm"  #: The agent that answers
     most_handles: int = 1_000  #: Handles of one session
     most_sessions: int = 64  #: Concurrent sessions over HTTP
     idle_s: float = 1_800.0  #: Seconds after which an idle HTTP session ends
-
-
-@dataclass(frozen=True)
-class Opened:
-    """An open endpoint: its configuration, client, vocabulary and profile."""
-
-    endpoint: EndpointConfig
-    client: SPARQLClient
-    vocabulary: Schema
-    profile: EndpointProfile
 
 
 class once(Generic[T]):  # noqa: N801 - it is used as `property` is
@@ -100,13 +83,13 @@ class Shared:
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self._stack = contextlib.ExitStack()
-        self._lock = threading.RLock()
+        self._lock = threading.Lock()
         self._opener = ThreadPoolExecutor(1, thread_name_prefix="opening")
-        self._opened: Future[Opened] | None = None
-        self._closed = False
+        self._running = False
 
     def __enter__(self) -> Shared:
-        self._opened = self._opener.submit(self._open)
+        self._running = True
+        self._opener.submit(lambda: (self.vocabulary, self.profile))
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -116,15 +99,30 @@ class Shared:
         """Close everything; calling it again is harmless."""
         self._opener.shutdown(wait=True)
         with self._lock:
-            self._closed = True
+            self._running = False
             self._stack.close()
 
-    @property
-    def opened(self) -> Opened:
-        """The endpoint, once it is open; raises if it could not be opened."""
-        if self._opened is None or self._closed:
-            raise SetupError("the server is not running")
-        return self._opened.result()
+    @once
+    def endpoint(self) -> EndpointConfig:
+        """The pack's endpoint, opened; raises if it cannot be."""
+        return self._kept(open_endpoint(self.settings.pack, self.settings.url))
+
+    @once
+    def client(self) -> SPARQLClient:
+        """A client of the endpoint; raises as `endpoint`."""
+        return self._kept(SPARQLClient(self.endpoint))
+
+    @once
+    def vocabulary(self) -> Schema:
+        """The vocabulary of the endpoint; raises as `endpoint`."""
+        return Schema.of(self.endpoint, self.settings.pack.schema)
+
+    @once
+    def profile(self) -> EndpointProfile:
+        """The profile of the endpoint; raises as `endpoint`."""
+        file = self.settings.pack.schema
+        declared = Schema.of_files(file) if file else None
+        return self._kept(contextlib.closing(EndpointProfile(self.endpoint, declared=declared)))
 
     @once
     def evaluation(self) -> tuple[Task, ...]:
@@ -152,11 +150,11 @@ class Shared:
 
     @once
     def sense_card(self) -> str:
-        """A card about the endpoint; raises as `opened`."""
+        """A card about the endpoint; raises as `endpoint`."""
         return self._cards("L0").static
 
     def schema_card(self, question: str) -> str:
-        """Return a card about the schema near a question; raises as `opened`."""
+        """Return a card about the schema near a question; raises as `endpoint`."""
         text = " ".join(question.split())
         if not 0 < len(text) <= MAX_QUESTION:
             raise UsageError("the question is empty or too long", hint="give one sentence")
@@ -167,13 +165,12 @@ class Shared:
         return self._cards("L1")
 
     def _cards(self, layer: str) -> ContextBuilder:
-        opened = self.opened
         from reasoningbank.memory.context import Budgets, ContextBuilder
 
         return ContextBuilder(
             [layer],
-            endpoint=opened.endpoint,
-            vocabulary=opened.vocabulary,
+            endpoint=self.endpoint,
+            vocabulary=self.vocabulary,
             pack=self.settings.pack,
             # Cards are read once, not with every question.
             budgets=Budgets(L0=300, L1=800),
@@ -184,39 +181,25 @@ class Shared:
     @once
     def stage(self) -> Stage:
         """The pack's offline world: its endpoint, and the resources that programs read."""
-        opened = self.opened
-        from reasoningbank.algebra.stage import open_stage
-
-        return self._kept(open_stage(self.settings.pack, opened.endpoint))
+        return self._kept(open_stage(self.settings.pack, self.endpoint))
 
     @once
     def asker(self) -> Asker:
         """The agent; SetupError if no model can be opened, or the server has stopped."""
-        opened = self.opened
-        from reasoningbank.mcp.asking import Asker
+        endpoint = self.endpoint
+        from reasoningbank.mcp.asking import open_asker
 
-        return self._kept(contextlib.closing(Asker(self.settings, opened, self.hidden)))
+        return self._kept(open_asker(self.settings, endpoint, self.hidden))
 
     def _kept(self, made: AbstractContextManager[T]) -> T:
         """Return what is closed with the server."""
-        with self._lock:
-            if not self._closed:
-                return self._stack.enter_context(made)
-        with made:
-            raise SetupError("the server is not running")
-
-    def _open(self) -> Opened:
-        pack = self.settings.pack
-        endpoint = self._stack.enter_context(open_endpoint(pack, self.settings.url))
-        declared = Schema.of_files(pack.schema) if pack.schema else None
-        return Opened(
-            endpoint=endpoint,
-            client=self._stack.enter_context(SPARQLClient(endpoint)),
-            vocabulary=Schema.of(endpoint, pack.schema),
-            profile=self._stack.enter_context(
-                contextlib.closing(EndpointProfile(endpoint, declared=declared))
-            ),
-        )
+        with contextlib.ExitStack() as stack:
+            found = stack.enter_context(made)
+            with self._lock:
+                if not self._running:
+                    raise SetupError("the server is not running")
+                self._stack.push(stack.pop_all())
+            return found
 
 
 class Session:
@@ -245,19 +228,19 @@ class Session:
     @once
     def sparql(self) -> SPARQLTools:
         """The query tools."""
-        opened = self.shared.opened
+        shared = self.shared
         return SPARQLTools(
-            opened.endpoint,
+            shared.endpoint,
             store=self.store,
-            client=opened.client,
-            schema=opened.vocabulary,
-            profile=opened.profile,
+            client=shared.client,
+            schema=shared.vocabulary,
+            profile=shared.profile,
         )
 
     @once
     def endpoints(self) -> EndpointTools:
         """The discovery tools."""
-        endpoints, packs = [self.shared.opened.endpoint], [self.shared.settings.pack]
+        endpoints, packs = [self.shared.endpoint], [self.shared.settings.pack]
         return EndpointTools(endpoints, store=self.store, packs=packs, hidden=self.shared.hidden)
 
     @once

@@ -9,16 +9,18 @@ import inspect
 import json
 import threading
 import tomllib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from operator import attrgetter
 from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import quote, unquote
 
+from mcp import types
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, create_model
 
+from reasoningbank.algebra import program_schema, reference
 from reasoningbank.errors import ToolError, UsageError
+from reasoningbank.mcp.programs import ServerTools
 from reasoningbank.mcp.sessions import Session, Settings, Shared, key_of
 from reasoningbank.refs import Ref
 from reasoningbank.tools import EndpointTools, Rows, SPARQLTools
@@ -36,20 +38,17 @@ HandleKey = Annotated[str, BeforeValidator(lambda ref: key_of(ref) or ref)]
 
 @dataclass(frozen=True)
 class Tool:
-    """A tool."""
+    """A tool: a method of an object that a session holds, or that serves one call."""
 
-    name: str
-    description: str
+    about: types.Tool  #: What clients read of it
     arguments: type[BaseModel]
-    call: Callable[[Session, dict[str, Any], threading.Event], dict[str, Any]]
-    makes_handle: bool = False
-    writes: bool = False
-    open_world: bool = False
+    held_by: Callable[[Session, threading.Event], Any]
 
     def answer(
         self, session: Session, given: Mapping[str, Any], stop: threading.Event
     ) -> dict[str, Any]:
-        """Answer a call."""
+        """Answer a call, unless `stop` is set before it ends."""
+        name = self.about.name
         try:
             arguments = dict(self.arguments.model_validate(dict(given)))
         except ValidationError as error:
@@ -58,29 +57,74 @@ class Tool:
                 for one in error.errors(include_url=False)[:MAX_MISTAKES]
             ]
             names = ", ".join(self.arguments.model_fields) or "no arguments"
-            hint = f"{self.name} takes {names}"
-            raise ToolError("; ".join(wrong), where=self.name, hint=hint) from None
-        if self.makes_handle:
+            hint = f"{name} takes {names}"
+            raise ToolError("; ".join(wrong), where=name, hint=hint) from None
+        if name in _GIVE_HANDLES:
             session.check_room()
-        return self.call(session, arguments, stop)
+        return shown(getattr(self.held_by(session, stop), name)(**arguments))
 
 
-def method_tool(
-    kind: type[Any], name: str, held_by: Callable[[Session], Any], **traits: bool
-) -> Tool:
-    """Return a tool that calls a method of an object of the session."""
-    method = getattr(kind, name)
+def arguments_of(kind: type[Any], name: str) -> type[BaseModel]:
+    """Return the arguments of a tool, from the signature of its method."""
+    about = TEXTS["parameters"] | TEXTS["parameters"].get(name, {})
     fields: dict[str, Any] = {}
-    for one in list(inspect.signature(method, eval_str=True).parameters.values())[1:]:
+    for one in list(inspect.signature(getattr(kind, name), eval_str=True).parameters.values())[1:]:
         wanted = HandleKey if one.name == "ref" else one.annotation
-        default = ... if one.default is inspect.Parameter.empty else one.default
-        fields[one.name] = (wanted, Field(default, description=TEXTS["parameters"].get(one.name)))
-    arguments = create_model(name, __config__=ConfigDict(extra="forbid"), **fields)
+        given = {} if one.default is inspect.Parameter.empty else {"default": one.default}
+        fields[one.name] = (wanted, Field(description=about.get(one.name), **given))
+    return create_model(name, __config__=ConfigDict(extra="forbid"), **fields)
 
-    def call(session: Session, given: dict[str, Any], _: threading.Event) -> dict[str, Any]:
-        return shown(getattr(held_by(session), name)(**given))
 
-    return Tool(name, inspect.cleandoc(method.__doc__ or ""), arguments, call, **traits)
+_GIVE_HANDLES = frozenset(
+    {"sparql_query", "federated_endpoints", "service_desc", "algebra_run", "ask"}
+)
+
+
+def toolbox(settings: Settings, resources: str) -> dict[str, Tool]:
+    """Return the tools of a server by name, in the order that clients need them."""
+    held: list[tuple[type[Any], Sequence[str], Callable[[Session, threading.Event], Any]]] = [
+        (SPARQLTools, SPARQL_TOOLS, lambda session, _: session.sparql),
+        (EndpointTools, ENDPOINT_TOOLS, lambda session, _: session.endpoints),
+    ]
+    if settings.bank is not None:
+        # Slow to load.
+        from reasoningbank.memory import MemoryTools
+
+        memory = ("memory_search", "memory_get")
+        held.append((MemoryTools, memory, lambda session, _: session.memory))
+    own = ["algebra_operations", "algebra_validate", "algebra_run", "algebra_slice"]
+    held.append((ServerTools, own if settings.lm is None else [*own, "ask"], ServerTools))
+    below = ", ".join(settings.allow_write)
+    documents = settings.pack.documents
+    served = [documents.resources] if documents is not None and documents.resources else []
+    reads = ", ".join([*served, *settings.allow_write, *settings.allow_read])
+    facts = {
+        "lm": settings.lm,
+        "algebra": f"{resources}algebra",
+        "endpoint": settings.pack.endpoint or settings.url or "",
+        "where": f"below {reads}" if reads else "no other address",
+        "writes": f"It may write below {below}." if below else "It may write nothing.",
+    }
+    found = {}
+    for kind, names, holder in held:
+        for name in names:
+            own_text = TEXTS["tools"].get(name, "").format(**facts)
+            arguments = arguments_of(kind, name)
+            runs = name == "algebra_run"
+            hints = types.ToolAnnotations(
+                read_only_hint=not (runs and below),
+                destructive_hint=bool(runs and below),
+                # The model may be anywhere, and a program reaches what it may.
+                open_world_hint=name == "ask" or bool(runs and (below or settings.allow_read)),
+            )
+            about = types.Tool(
+                name=name,
+                description=own_text or inspect.cleandoc(getattr(kind, name).__doc__ or ""),
+                input_schema=arguments.model_json_schema(),
+                annotations=hints,
+            )
+            found[name] = Tool(about, arguments, holder)
+    return found
 
 
 def shown(value: Any) -> dict[str, Any]:
@@ -94,121 +138,13 @@ def shown(value: Any) -> dict[str, Any]:
     return dict(value)
 
 
-_GIVE_HANDLES = ("sparql_query", "federated_endpoints", "service_desc")
-
-
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
-
-class _Names(_Strict):
-    names: list[str] = Field(
-        default_factory=list, description="Operations to explain in full; none lists all"
-    )
-
-
-class _Checked(_Strict):
-    program: Any = Field(
-        description="The program: a JSON object, a list of them, or the text of one",
-        json_schema_extra={"type": ["object", "array", "string"]},
-    )
-    variables: dict[str, Any] = Field(
-        default_factory=dict, description="Values of the program's variables, by name"
-    )
-
-
-class _Program(_Checked):
-    dry_run: bool = Field(False, description="Read, and list what would be written")
-
-
-class _Slice(_Strict):
-    ref: HandleKey = Field(description="The handle's key, as algebra_run gave it, e.g. program_0")
-    start: int = Field(0, description="The first item, from 0")
-    limit: int = Field(50, description="Maximum number, at most 50")
-
-
-class _Question(_Strict):
-    question: str = Field(description="A question in natural language")
-
-
-def toolbox(settings: Settings, resources: str) -> dict[str, Tool]:
-    """Return the tools of a server by name, in the order that clients need them."""
-    held: list[tuple[type[Any], Sequence[str], str]] = [
-        (SPARQLTools, SPARQL_TOOLS, "sparql"),
-        (EndpointTools, ENDPOINT_TOOLS, "endpoints"),
-    ]
-    if settings.bank is not None:
-        # Slow to load.
-        from reasoningbank.memory import MemoryTools
-
-        held.append((MemoryTools, ("memory_search", "memory_get"), "memory"))
-    tools = [
-        method_tool(kind, name, attrgetter(holder), makes_handle=name in _GIVE_HANDLES)
-        for kind, names, holder in held
-        for name in names
-    ]
-    tools += _algebra(settings, resources)
-    if settings.lm is not None:
-        tools.append(_ask(settings))
-    return {tool.name: tool for tool in tools}
-
-
-def _algebra(settings: Settings, resources: str) -> Iterator[Tool]:
-    below = ", ".join(settings.allow_write)
-    documents = settings.pack.documents
-    served = [documents.resources] if documents is not None and documents.resources else []
-    reads = ", ".join([*served, *settings.allow_write, *settings.allow_read])
-    description = (
-        TEXTS["run"]
-        .replace("ALGEBRA", f"{resources}algebra")
-        .replace("ENDPOINT", settings.pack.endpoint or settings.url or "")
-        .replace("WHERE", f"below {reads}" if reads else "no other address")
-        .replace("WRITES", f"It may write below {below}." if below else "It may write nothing.")
-    )
-    yield _program_tool("explain", "algebra_operations", TEXTS["explain"], _Names)
-    yield _program_tool("validate", "algebra_validate", TEXTS["validate"], _Checked)
-    world = bool(settings.allow_write or settings.allow_read)
-    traits = {"makes_handle": True, "writes": bool(below), "open_world": world}
-    yield _program_tool("run", "algebra_run", description, _Program, **traits)
-    yield _program_tool("show", "algebra_slice", TEXTS["show"], _Slice)
-
-
-def _program_tool(
-    function: str, name: str, description: str, arguments: type[BaseModel], **traits: bool
-) -> Tool:
-    def call(session: Session, given: dict[str, Any], stop: threading.Event) -> dict[str, Any]:
-        # Slow to load.
-        from reasoningbank.mcp import programs
-
-        answer: dict[str, Any] = getattr(programs, function)(session, given, stop)
-        return answer
-
-    return Tool(name, description, arguments, call, **traits)
-
-
-def _ask(settings: Settings) -> Tool:
-    def call(session: Session, given: dict[str, Any], stop: threading.Event) -> dict[str, Any]:
-        return session.shared.asker.ask(session, given["question"], stop)
-
-    description = TEXTS["ask"].format(lm=settings.lm)
-    return Tool("ask", description, _Question, call, makes_handle=True, open_world=True)
-
-
 @dataclass(frozen=True)
 class Page:
-    """A resource; `read` is given the text of the address behind `uri` if there is a `variable`."""
+    """A resource; if it is a template, `read` is given the text of the address behind `uri`."""
 
+    about: types.Resource | types.ResourceTemplate  #: What clients read of it
     uri: str
-    name: str
-    description: str
-    kind: str
     read: Callable[[str], str]
-    variable: str = ""
-
-    @property
-    def about(self) -> dict[str, Any]:
-        """Its name, description and media type, as the protocol calls them."""
-        return {"name": self.name, "description": self.description, "mime_type": self.kind}
 
 
 def root_of(settings: Settings) -> str:
@@ -219,17 +155,22 @@ def root_of(settings: Settings) -> str:
 def pages(shared: Shared) -> list[Page]:
     """Return the resources of a server; the last one has a variable in its address."""
     root, pack = root_of(shared.settings), shared.settings.pack
-    reads: dict[str, Callable[[str], str]] = {"sense-card": lambda _: shared.sense_card}
-    if (schema := pack.schema) is not None:
-        reads["schema"] = lambda _: schema.read_text(encoding="utf-8")
-    reads["algebra/operations"] = lambda _: _about_programs("operations")
-    reads["algebra/schema"] = lambda _: _about_programs("schema")
-    reads["schema/"] = shared.schema_card
+    reads: dict[str, Callable[[str], str]] = {
+        "sense-card": lambda _: shared.sense_card,
+        **({} if (file := pack.schema) is None else {"schema": lambda _: file.read_text("utf-8")}),
+        "algebra/operations": lambda _: reference(),
+        "algebra/schema": lambda _: json.dumps(program_schema(), ensure_ascii=False, indent=1),
+        "schema/": shared.schema_card,
+    }
     found = []
     for path, read in reads.items():
-        name, about, kind = TEXTS["pages"][path]
-        variable = "question" if path.endswith("/") else ""
-        found.append(Page(root + path, name, about.format(name=pack.name), kind, read, variable))
+        uri = root + path
+        said = {key: text.format(name=pack.name) for key, text in TEXTS["pages"][path].items()}
+        found.append(
+            Page(types.ResourceTemplate(uri_template=f"{uri}{{question}}", **said), uri, read)
+            if path.endswith("/")
+            else Page(types.Resource(uri=uri, **said), uri, read)
+        )
     return found
 
 
@@ -237,16 +178,8 @@ def read_page(shared: Shared, uri: str) -> tuple[str, str]:
     """Return the text of a resource, and its media type."""
     there = pages(shared)
     for page in there:
-        if page.uri == uri or (page.variable and uri.startswith(page.uri)):
-            return page.read(unquote(uri.removeprefix(page.uri))), page.kind
-    known = ", ".join(page.uri for page in there if not page.variable)
+        fixed = isinstance(page.about, types.Resource)
+        if page.uri == uri or (not fixed and uri.startswith(page.uri)):
+            return page.read(unquote(uri.removeprefix(page.uri))), page.about.mime_type or ""
+    known = ", ".join(page.uri for page in there if isinstance(page.about, types.Resource))
     raise UsageError("no such resource", where=uri[:200], hint=f"choose one of {known}")
-
-
-def _about_programs(what: str) -> str:
-    # Slow to load.
-    from reasoningbank.algebra import program_schema, reference
-
-    if what == "operations":
-        return reference()
-    return json.dumps(program_schema(), ensure_ascii=False, indent=1)

@@ -116,11 +116,8 @@ class MemoryBank:
         """
         wanted = item_id.strip().lower()
         with self._store.reading():
-            item = self._store.item(wanted)
-            found = self._store.ids(wanted) if wanted and item is None else []
-            if len(found) == 1:
-                item = self._store.item(found[0])
-            if item is not None:
+            found = self._store.ids(wanted) if wanted else []
+            if len(found) == 1 and (item := self._store.item(found[0])):
                 return item
             every = self._store.ids()
         if found:
@@ -140,10 +137,6 @@ class MemoryBank:
             item=item_id,
             near=near,
         )
-
-    def find(self, item_id: str) -> MemoryItem | None:
-        """Return an item by its whole id, if there is one."""
-        return self._store.item(item_id)
 
     def items(self, *, status: ItemStatus | None = "active") -> list[MemoryItem]:
         """Return the items of a status, or all if None, by id."""
@@ -262,19 +255,16 @@ class MemoryBank:
 
     def reinstated_by(self, item_id: str) -> Change | None:
         """Return the change that made a superseded or retired item active again, if any."""
-        # An item with many experiences has as many rows, and each holds the whole item; so read
-        # only the status, and stop at the first change of it.
-        with self._store.reading() as database:
-            rows = database.execute(
-                "SELECT number, json_extract(before, '$.status'), json_extract(after, '$.status') "
-                "FROM changes WHERE item_id = ? AND action NOT IN ('merge', 'count') "
-                "ORDER BY number DESC",
-                (item_id,),
-            )
-            changed = ((n, was, became) for n, was, became in rows if was != became)
-            number, was, became = next(changed, (0, None, None))
-            again = became == "active" and was is not None
-            return self._store.changes("number = ?", number)[0] if again else None
+        # An item with many experiences has as many rows, and each holds the whole item; so only
+        # the last change of its status is read.
+        found = self._store.changes(
+            "number = (SELECT max(number) FROM changes WHERE item_id = ? "
+            "AND action NOT IN ('merge', 'count') "
+            "AND json_extract(before, '$.status') IS NOT json_extract(after, '$.status'))",
+            item_id,
+        )
+        back = (one for one in found if one.before and one.after and one.after.status == "active")
+        return next(back, None)
 
     def undo(self, number: int | None = None) -> Change:
         """Undo a change, by default the last one, with its whole operation; return the first undo.
@@ -329,7 +319,7 @@ def import_items(bank: MemoryBank, items: Iterable[MemoryItem], *, reason: str) 
     items = list(items)  # before the bank is locked
     with bank.holding():
         for item in items:
-            kind, mine = "added", bank.find(item.id)
+            kind, mine = "added", bank._store.item(item.id)
             if mine is not None:
                 # States of one item with common experiences share the trials of the lower count.
                 known, given = set(mine.origins), set(item.origins)
@@ -372,13 +362,9 @@ class BankIndex:
         """Embed and store the active items changed after a number that have no vector yet."""
         with self._lock:
             embedder = self._opened()
-            given = self._given(embedder, since)
             with self._store.reading() as database:
-                rows = database.execute(
-                    f"SELECT items.id {_vectors_of(since)} AND vector IS NULL ORDER BY items.id",
-                    given,
-                ).fetchall()
-            missing = [one for (one,) in rows if one not in self._unsaved]
+                rows = _vectors(database, "items.id, vector IS NULL", embedder, since)
+                missing = sorted(one for one, new in rows if new and one not in self._unsaved)
             for first in range(0, len(missing), AT_ONCE):
                 items = map(self._store.item, missing[first : first + AT_ONCE])
                 self._embed({item.id: item.dense_text for item in items if item}, embedder)
@@ -457,10 +443,7 @@ class BankIndex:
                 changed.add(key)
                 del self._ids[key]
         self._table.drop(changed)
-        cursor = database.execute(
-            f"SELECT items.key, items.id, vector {_vectors_of(self._seen)}",
-            self._given(embedder, self._seen),
-        )
+        cursor = _vectors(database, "items.key, items.id, vector", embedder, self._seen)
         # In parts: all vectors as SQLite gives them are as large as half the matrix.
         while rows := cursor.fetchmany(AT_ONCE):
             vectors = [
@@ -478,23 +461,23 @@ class BankIndex:
         self._seen = last
         return True
 
-    def _given(self, embedder: Embedder, since: int) -> dict[str, object]:
-        size = embedder.dimensions * STORED.itemsize
-        return {"name": _made_by(embedder), "size": size, "since": since}
-
 
 def _made_by(embedder: Embedder) -> str:
     """Return the name of a model with the version of the text that it is given of an item."""
     return f"{embedder.name} ({DENSE_TEXT})"
 
 
-def _vectors_of(since: int) -> str:
-    """Return the end of a query of the active items changed since, with the vector of each."""
-    changed = "items.id IN (SELECT item_id FROM changes WHERE number > :since)"
-    return (
-        "FROM items LEFT JOIN embeddings "
+def _vectors(
+    database: sqlite3.Connection, columns: str, embedder: Embedder, since: int
+) -> sqlite3.Cursor:
+    """Read the active items changed since a number; ``vector`` is that of a model, if any."""
+    changed = "AND items.id IN (SELECT item_id FROM changes WHERE number > :since)"
+    size = embedder.dimensions * STORED.itemsize
+    return database.execute(
+        f"SELECT {columns} FROM items LEFT JOIN embeddings "
         "ON item_id = items.id AND embedder = :name AND length(vector) = :size "
-        f"WHERE status = 'active' AND {changed if since else ':since = 0'}"
+        f"WHERE status = 'active' {changed if since else ''}",
+        {"name": _made_by(embedder), "size": size, "since": since},
     )
 
 

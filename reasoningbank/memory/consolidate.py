@@ -123,41 +123,31 @@ class DuplicateRule:
     prefixes: Mapping[str, str] | None = None
     stays: Callable[[MemoryItem], bool] = lambda item: False
 
-    def matches(self, item: MemoryItem, others: Iterable[MemoryItem]) -> dict[str, str]:
-        """Return the ids of an item's duplicates, among others of its kind, with the reasons."""
-        names, said = self._names(item), item.content.split()
-        found: dict[str, str] = {}
-        in_doubt = []
-        for other in others:
-            if self._is_pattern(item):
-                found[other.id] = "the same pattern"
-            elif said and said == other.content.split():
-                found[other.id] = "the same content"
-            elif self._names(other) == names:
-                in_doubt.append(other)
+    def kind(self, item: MemoryItem) -> tuple[str, Scope, str]:
+        """Return what duplicates have in common: source, scope and pattern."""
+        return item.src, item.scope, pattern_key(item.pattern, self.prefixes)
+
+    def buckets(self, item: MemoryItem) -> dict[Hashable, str]:
+        """Return keys of which an item and each of its duplicates have one in common, and why.
+
+        Without a reason, those of the same key are duplicates if their words are similar.
+        """
+        kind, said = self.kind(item), tuple(item.content.split())
+        if kind[2] and item.src in _PATTERN_IS_ALL:
+            return {kind: "the same pattern"}
+        text = "\n".join((item.title, item.description, item.content))
+        same: dict[Hashable, str] = {(kind, said): "the same content"} if said else {}
+        return {**same, (kind, names_in(text, self.prefixes)): ""}
+
+    def matches(self, item: MemoryItem, near: Sequence[tuple[MemoryItem, str]]) -> dict[str, str]:
+        """Return the ids of an item's duplicates with the reasons, among others of its buckets."""
+        found = {other.id: reason for other, reason in near if reason}
+        in_doubt = [other for other, reason in near if not reason]
         cosines = self.similarity(item, in_doubt) if in_doubt else ()
         for other, cosine in zip(in_doubt, cosines, strict=True):
             if cosine >= self.near:
                 found[other.id] = f"the same names in similar words, cosine {cosine:.3f}"
         return found
-
-    def kind(self, item: MemoryItem) -> tuple[str, Scope, str]:
-        """Return what duplicates have in common: source, scope and pattern."""
-        return item.src, item.scope, pattern_key(item.pattern, self.prefixes)
-
-    def buckets(self, item: MemoryItem) -> list[Hashable]:
-        """Return keys of which an item and each of its duplicates have one in common."""
-        kind = self.kind(item)
-        if self._is_pattern(item):
-            return [kind]
-        said = tuple(item.content.split())
-        return [(kind, self._names(item)), *([(kind, said)] if said else ())]
-
-    def _is_pattern(self, item: MemoryItem) -> bool:
-        return item.src in _PATTERN_IS_ALL and bool(pattern_key(item.pattern, self.prefixes))
-
-    def _names(self, item: MemoryItem) -> frozenset[str]:
-        return names_in("\n".join((item.title, item.description, item.content)), self.prefixes)
 
 
 def duplicates(
@@ -176,8 +166,11 @@ def duplicates(
     for item in sorted(items, key=by_evidence):
         if item.id not in alive or item.id not in chosen:
             continue
-        near = set().union(*(together[bucket] for bucket in buckets[item.id])) - {item.id}
-        found = rule.matches(item, [one for one in alive.values() if one.id in near])
+        why: dict[str, str] = {}
+        for bucket, reason in reversed(buckets[item.id].items()):
+            why.update(dict.fromkeys(together[bucket], reason))
+        others = (one for one in alive.values() if one.id in why and one.id != item.id)
+        found = rule.matches(item, [(one, why[one.id]) for one in others])
         if not found:
             continue
         best = min((item, *(alive[one] for one in found)), key=by_evidence)

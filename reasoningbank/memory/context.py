@@ -34,7 +34,6 @@ from reasoningbank.sparql.terms import SCHEMA_NAMESPACES
 
 #: The layers in the order of the context: those that are the same for every question first.
 LAYERS = ("L0", "L3", "L1", "L2")
-_STATIC = ("L0", "L3")
 _TITLE = "From earlier tasks:"
 
 
@@ -113,7 +112,7 @@ class ContextBuilder:
     @property
     def static(self) -> str:
         """The beginning of every context."""
-        return _joined([self._static[name].text for name in _STATIC if name in self._static])
+        return _joined([layer.text for layer in self._static.values()])
 
     def build(self, question: str, retrieval: Retrieval | None = None) -> Context:
         """Return the context of a question, with what was found for it if L2 is enabled."""

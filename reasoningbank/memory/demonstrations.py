@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from reasoningbank.agents import Budget, Demonstration
-from reasoningbank.agents.protocol import CodeTurn as ShownTurn
+from reasoningbank.agents import Budget, CodeTurn, Demonstration
 from reasoningbank.corpus.task import shuffle_key
 from reasoningbank.findings import Finding
 from reasoningbank.lm.tokens import count_tokens
@@ -77,14 +76,17 @@ def shown_demonstration(item: MemoryItem, tokens: int = MOST_TOKENS) -> ShownDem
 
     if not item.turns or not item.question:
         return None
-    turns = tuple(ShownTurn(**vars(turn)) for turn in item.turns)
+    turns = tuple(CodeTurn(**vars(turn)) for turn in item.turns)
     for first in range(len(turns)):
         shown = Demonstration(question=item.question, turns=turns[first:])
         if first and not any(_RUNS.search(turn.code) for turn in shown.turns):
             break
         # The number of allowed turns, which the prompt states, takes one token or two.
         examples = turn_examples(shown, Budget().iterations)
-        used = sum(count_tokens(_prompted(example)) for example in examples)
+        # As the chat adapter writes them.
+        parts = (_fields(example).items() for example in examples)
+        texts = ("\n\n".join(f"[[ ## {k} ## ]]\n{v}" for k, v in part) for part in parts)
+        used = sum(map(count_tokens, texts))
         if used <= tokens:
             last = {k: v for k, v in _fields(examples[-1]).items() if k != "iteration"}
             return ShownDemonstration(item, shown, "\n".join(last.values()), used)
@@ -116,9 +118,9 @@ def _demonstrated(item: MemoryItem, work: Work | None) -> ShownDemonstration | N
 
 
 def shown_demonstrations(
-    items: Iterable[MemoryItem], most: int, work: Work | None = None
+    items: Iterable[MemoryItem], most: int | None, work: Work | None = None
 ) -> tuple[ShownDemonstration, ...]:
-    """Return the demonstrations of the first `most` items that have one."""
+    """Return the demonstrations of the first `most` items that have one; None for all."""
     found = (_demonstrated(item, work) for item in items)
     return tuple(one for one in found if one is not None)[:most]
 
@@ -134,8 +136,7 @@ def random_demonstration(
 ) -> tuple[ShownDemonstration, tuple[tuple[str, Finding], ...]]:
     """Return a random demonstration like another in tokens, and what the leakage filter removed."""
     others = (i for i in bank.items() if i.id != like.item.id and (kinds is None or i.src in kinds))
-    shown = (_demonstrated(item, work) for item in others)
-    pool = [one for one in shown if one is not None]
+    pool = shown_demonstrations(others, None, work)
 
     def order(one: ShownDemonstration) -> tuple[Any, str]:
         return shuffle_key(seed, f"{leakage.task} turns {one.item.id}"), one.item.id
@@ -162,11 +163,6 @@ def _fields(example: dspy.Example) -> dict[str, str]:
         "reasoning": example.reasoning,
         "code": example.code,
     }
-
-
-def _prompted(example: dspy.Example) -> str:
-    """Return an example as the chat adapter writes it."""
-    return "\n\n".join(f"[[ ## {name} ## ]]\n{text}" for name, text in _fields(example).items())
 
 
 # -- taking -------------------------------------------------------------------------------

@@ -121,9 +121,9 @@ class Distilled:
     usage: Usage = field(default_factory=Usage)
 
 
-def shortened_title(title: str, most: int = TITLE_CHARS) -> str:
+def shortened_title(title: str) -> str:
     """Return a title, cut if it is too long."""
-    return title if len(title) <= most else f"{title[: most - 1]}…"
+    return title if len(title) <= TITLE_CHARS else f"{title[: TITLE_CHARS - 1]}…"
 
 
 @cache

@@ -10,7 +10,6 @@ import ipaddress
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -73,15 +72,12 @@ class Facts:
 
     def __post_init__(self) -> None:
         self.namespaces: Mapping[str, str] = self.endpoint.namespaces
-        known = (*self.vocabulary.classes, *self.vocabulary.properties)
+        self.terms = (*self.vocabulary.classes, *self.vocabulary.properties)
         #: The namespaces of classes and properties.
-        self.homes = frozenset(namespace_of(name) for name in known)
+        self.homes = frozenset(map(namespace_of, self.terms))
+        #: Sends queries; by default to the endpoint, within 3 s.
+        self.run = self.given or probe_run(self.endpoint)
         self._answers: dict[str, Result | None] = {}
-
-    @cached_property
-    def run(self) -> Callable[[str], Result]:
-        """Sends queries; by default to the endpoint, within 3 s."""
-        return self.given or probe_run(self.endpoint)
 
     def iri_of(self, written: str) -> str | None:
         """Return the IRI of a name; None for other terms and unknown prefixes."""

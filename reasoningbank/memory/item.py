@@ -10,7 +10,7 @@ from dataclasses import asdict, astuple, dataclass, replace
 from functools import cache, cached_property
 from typing import Annotated, Any, Literal, get_args
 
-from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import ConfigDict, Field, SkipValidation, TypeAdapter, ValidationError
 
 from reasoningbank.errors import UsageError
 
@@ -112,7 +112,7 @@ class MemoryItem:
     title: str  #: A few words that distinguish it from other items
     description: str  #: When it applies, in one sentence. Retrieval reads this and the title.
     content: str  #: What to do, or what to avoid and how to recognize it
-    src: ItemSource
+    src: SkipValidation[ItemSource]
     pattern: str = ""  #: A query or code skeleton with slots ``<<name>>``; may be empty
     #: Terms to find it by: names of classes and properties, features of the query
     tags: tuple[str, ...] = ()
@@ -126,7 +126,7 @@ class MemoryItem:
     query: str = ""
     turns: tuple[Turn, ...] = ()  #: A success's own turns; empty for agents without turns
     #: Only active items are retrieved; `superseded_by` is the id of what replaced it
-    status: ItemStatus = "active"
+    status: SkipValidation[ItemStatus] = "active"
     superseded_by: str = ""
 
     def __post_init__(self) -> None:
@@ -241,10 +241,6 @@ def _unknown(name: str, value: object, literal: Any) -> UsageError:
 
 def _bad(error: ValidationError) -> UsageError:
     first = error.errors()[0]
-    if first["type"] == "literal_error":
-        is_source = first["loc"] == ("src",)
-        name, literal = ("source", ItemSource) if is_source else ("status", ItemStatus)
-        return _unknown(name, first["input"], literal)
     at = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in first["loc"])[1:]
     what = "is missing" if first["type"] == "missing" else first["msg"]
     return UsageError(f"not a memory item ({at}: {what})", code="bad-item", at=at)

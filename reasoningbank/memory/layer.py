@@ -107,17 +107,14 @@ class _File(BaseModel):
     note: list[Note] = []
 
 
-def hints_files(pack: Pack | None) -> dict[str, Path]:
-    """Return the files that a pack has, of ``guide`` and ``anti_patterns``."""
-    if pack is None or pack.hints is None:
-        return {}
-    files = {"guide": pack.hints / "guide.md", "anti_patterns": pack.hints / "anti_patterns.toml"}
-    return {name: file for name, file in files.items() if file.is_file()}
+def _hints_file(pack: Pack | None, name: str) -> Path | None:
+    file = pack.hints / name if pack is not None and pack.hints is not None else None
+    return file if file is not None and file.is_file() else None
 
 
 def guide(pack: Pack | None, budget: int = 200) -> Layer:
     """Return a pack's guide as layer L3, or the lines from the top that fit the budget."""
-    file = hints_files(pack).get("guide")
+    file = _hints_file(pack, "guide.md")
     if file is None:
         return Layer()
     try:
@@ -132,7 +129,7 @@ def guide(pack: Pack | None, budget: int = 200) -> Layer:
 
 def load_notes(pack: Pack | None) -> tuple[Note, ...]:
     """Read a pack's warnings, in the order of the file."""
-    file = hints_files(pack).get("anti_patterns")
+    file = _hints_file(pack, "anti_patterns.toml")
     if file is None or pack is None:
         return ()
     data, where = read_toml(file, "bad-hints"), str(file)

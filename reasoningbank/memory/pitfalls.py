@@ -143,8 +143,7 @@ def _of_syntax(
 
 def _own_prefixes(facts: Facts) -> list[str]:
     """Return the endpoint's prefixes with their colon, the vocabulary's first."""
-    names = (*facts.vocabulary.classes, *facts.vocabulary.properties)
-    counts = Counter(namespace_of(name) for name in names)
+    counts = Counter(map(namespace_of, facts.terms))
     own = facts.endpoint.prefixes
     return [f"{prefix}:" for prefix in sorted(own, key=lambda p: (-counts[own[p]], p))]
 

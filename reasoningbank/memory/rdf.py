@@ -11,24 +11,20 @@ import itertools
 import warnings
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import fields
 from datetime import UTC, datetime
-from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 from urllib.parse import quote, unquote
 
 import pyoxigraph as ox
 
 from reasoningbank.corpus.shacl import RB, RDFS
-from reasoningbank.corpus.validation import shapes_file
+from reasoningbank.corpus.validation import shapes
 from reasoningbank.errors import UsageError
-from reasoningbank.memory.item import MemoryItem, Provenance
+from reasoningbank.memory.item import MemoryItem, Provenance, Scope, Turn
 from reasoningbank.sparql import STANDARD_PREFIXES
 from reasoningbank.sparql.terms import RDF_TYPE
-
-if TYPE_CHECKING:
-    from rdflib import Graph
-
 
 RdfName = Literal["turtle", "nquads"]
 
@@ -62,7 +58,9 @@ ITEM_TEXTS: Mapping[str, str] = {
     "src": RB + "source",
     **{name: RB + name for name in ("pattern", "question", "query", "status")},
 }
-SCOPE_TEXTS: Mapping[str, str] = {name: RB + name for name in ("pack", "endpoint")}
+SCOPE_TEXTS, ORIGIN_TEXTS, TURN_TEXTS = (
+    {field.name: RB + field.name for field in fields(part)} for part in (Scope, Provenance, Turn)
+)
 COUNTERS: Mapping[str, str] = {
     "retrieved": RB + "retrieved",
     "success": RB + "followedBySuccess",
@@ -70,11 +68,6 @@ COUNTERS: Mapping[str, str] = {
     "helped": RB + "helped",
     "hurt": RB + "hurt",
 }
-ORIGIN_TEXTS: Mapping[str, str] = {
-    name: RB + name
-    for name in ("task", "group", "corpus", "trial", "judge", "model", "time", "author")
-}
-TURN_TEXTS: Mapping[str, str] = {name: RB + name for name in ("reasoning", "code", "output")}
 
 #: The property that leads to a part of an item → classes and texts of its node.
 _PARTS: Mapping[str, tuple[tuple[str, ...], Mapping[str, str]]] = {
@@ -267,20 +260,13 @@ def _violations(triples: Iterable[ox.Triple]) -> list[str]:
         warnings.simplefilter("ignore")
         data = ox.serialize(triples, format=ox.RdfFormat.N_TRIPLES)
         graph = Graph().parse(data=data, format="nt")
-        _, results, _ = pyshacl.validate(graph, shacl_graph=_shapes())
+        _, results, _ = pyshacl.validate(graph, shacl_graph=shapes("memory.ttl"))
     found = []
     for result in results.subjects(RDF.type, SH.ValidationResult):
         focus = str(results.value(result, SH.focusNode)).removeprefix(ITEM)
-        message = _shapes().value(results.value(result, SH.sourceShape), SH.message)
+        message = shapes("memory.ttl").value(results.value(result, SH.sourceShape), SH.message)
         value = results.value(result, SH.value)
         text = "" if value is None else " ".join(str(value).split())
         text = text if len(text) <= _MOST_CHARS else f"{text[:_MOST_CHARS]}…"
         found.append(f"{focus} {message}" + ("" if value is None else f": {text!r}"))
     return sorted(found)
-
-
-@cache
-def _shapes() -> Graph:
-    from rdflib import Graph
-
-    return Graph().parse(shapes_file().with_name("memory.ttl"), format="turtle")

@@ -42,24 +42,15 @@ MOST_PARTS = 100
 #: Names that are indexed, the most used first: embedding one takes 10 ms.
 MOST_NAMES = 1_000
 
-
-@dataclass(frozen=True)
-class Weights:
-    """How a link is ranked for a question; the values were tuned on train and dev tasks."""
-
-    property: float = 1.0
-    subject: float = 0.3
-    target: float = 0.2
-    use: float = 0.3
-    share: float = 0.2
-    again: float = 0.5
-    service: float = 0.5
-    elsewhere: float = 0.3
-    detour: float = 0.9
-
-
-#: What the schema card uses.
-WEIGHTS = Weights()
+# How a link is ranked for a question; the values were tuned on train and dev tasks.
+#: Of the similarity of its property, its class and what it leads to.
+PROPERTY, SUBJECT, TARGET = 1.0, 0.3, 0.2
+#: Of how often it is used, and by which share of the instances.
+USE, SHARE = 0.3, 0.2
+#: Of a federated endpoint that the question names, and against any other.
+SERVICE, ELSEWHERE = 0.5, 0.3
+#: What a name counts once more if the card shows it already, and what a step costs.
+AGAIN, DETOUR = 0.5, 0.9
 
 
 @dataclass(frozen=True, eq=False)
@@ -221,21 +212,21 @@ class _Selection:
         return [s.target for s in steps if s.property == link.property and not s.backwards]
 
     def _nearness(self, part: _Part) -> float:
-        link, of = part.link, WEIGHTS
+        link = part.link
         triples = link.triples or 0
         instances = self._schema.instances.get(link.subject)
         share = min(1.0, triples / instances) if instances else 0.0
         return (
-            of.property * self._score(link.property)
-            + of.subject * self._scores.get(link.subject, 0.0)
-            + of.target * self._score(part.target or link.property)
-            + (of.use * math.log1p(triples) / self._most + of.share * share)
-            * of.again ** self._shown[link.property]
-            + (of.service if link.service in self._named else -of.elsewhere * bool(link.service))
+            PROPERTY * self._score(link.property)
+            + SUBJECT * self._scores.get(link.subject, 0.0)
+            + TARGET * self._score(part.target or link.property)
+            + (USE * math.log1p(triples) / self._most + SHARE * share)
+            * AGAIN ** self._shown[link.property]
+            + (SERVICE if link.service in self._named else -ELSEWHERE * bool(link.service))
         )
 
     def _score(self, name: str) -> float:
-        return self._scores.get(name, 0.0) * WEIGHTS.again ** self._shown[name]
+        return self._scores.get(name, 0.0) * AGAIN ** self._shown[name]
 
     def _add(self, part: _Part, rank: float) -> None:
         link = part.link
@@ -257,7 +248,7 @@ class _Selection:
     def _reach(self, name: str, rank: float) -> None:
         """Add the steps that lead to a class from those already reached."""
         steps = self._schema.way(
-            self._reached, name, lambda to: WEIGHTS.detour * (1 - self._scores.get(to, 0.0))
+            self._reached, name, lambda to: DETOUR * (1 - self._scores.get(to, 0.0))
         )
         for step in steps or ():
             ends = (step.target, step.source) if step.backwards else (step.source, step.target)

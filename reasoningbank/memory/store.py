@@ -30,7 +30,7 @@ WAIT_S = 30.0
 #: The statements that create a bank.
 TABLES = (
     *Path(__file__).with_name("bank.sql").read_text("utf-8").split(";")[:-1],
-    WordIndex.schema("words"),
+    WordIndex.SCHEMA,
     f"PRAGMA application_id = {APPLICATION}",
     f"PRAGMA user_version = {VERSION}",
 )
@@ -129,10 +129,6 @@ class Store:
                     raise
             except sqlite3.Error as error:
                 raise self._failed(error) from error
-            except RecordError as error:
-                if not error.where:
-                    error.at(self._where)
-                raise
 
     @contextlib.contextmanager
     def changing(
@@ -158,8 +154,9 @@ class Store:
 
     def ids(self, prefix: str = "") -> list[str]:
         """Return the ids that start with a prefix."""
-        query = "SELECT id FROM items WHERE substr(id, 1, ?) = ? ORDER BY id"
-        return [item_id for (item_id,) in self.rows(query, len(prefix), prefix)]
+        # They are hexadecimal.
+        query = "SELECT id FROM items WHERE id BETWEEN ? AND ? ORDER BY id"
+        return [item_id for (item_id,) in self.rows(query, prefix, f"{prefix}g")]
 
     def last_change(self) -> int:
         """Return the number of the last change; 0 if there is none."""
@@ -209,7 +206,7 @@ class Store:
                 for statement in TABLES:
                     database.execute(statement)
             database.execute("COMMIT")
-        self.words = WordIndex(database, "words")
+        self.words = WordIndex(database)
         if self.readonly:
             database.execute("PRAGMA query_only = 1")
 
@@ -379,27 +376,23 @@ def _check_in_effect(store: Store, number: int) -> None:
     """Refuse to undo an operation twice, since counts would be subtracted twice."""
     # Undoing an undo puts its operation into effect again, and so on: each undo of a chain does or
     # reverts the root operation, and the last one says whether that is in effect.
-    undos = store.changes("action = 'undo' AND changes.operation = number")
-    undone = {one.number: one.undoes for one in undos if 0 < one.undoes < one.number}
-    root, forward = _root(undone, number)
-    chain = [(one, way) for one in undone for first, way in [_root(undone, one)] if first == root]
-    last, in_effect = max(chain, default=(root, True))
+    chain: dict[int, tuple[int, bool]] = {}
+    last: dict[int, tuple[int, bool]] = {}
+    undos = "SELECT operation, undoes FROM operations WHERE undoes > 0 ORDER BY operation"
+    for undo_number, undone in store.rows(undos):
+        root, forward = chain.get(undone, (undone, True))
+        chain[undo_number] = root, not forward
+        last[root] = undo_number, not forward
+    root, forward = chain.get(number, (number, True))
+    by, in_effect = last.get(root, (root, True))
     if forward != in_effect:
         raise UsageError(
-            f"change {number} cannot be undone again: change {last} undid it",
-            hint=f"undo change {last} to reinstate it",
+            f"change {number} cannot be undone again: change {by} undid it",
+            hint=f"undo change {by} to reinstate it",
             code="undone-already",
             change=number,
-            by=last,
+            by=by,
         )
-
-
-def _root(undone: dict[int, int], number: int) -> tuple[int, bool]:
-    """Return the operation at the root of a chain of undos, and whether `number` does it."""
-    forward = True
-    while number in undone:
-        number, forward = undone[number], not forward
-    return number, forward
 
 
 def _check_successors(store: Store, rows: Iterable[Change]) -> None:

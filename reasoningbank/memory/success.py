@@ -53,8 +53,7 @@ class Lesson:
             for text, name in resources[:_MOST_LOOKED_UP]
             if (kind := facts.kind_of(name))
         }
-        terms = (*facts.vocabulary.classes, *facts.vocabulary.properties)
-        self.skeleton = skeleton_of(query, facts.namespaces, terms=terms, names=labels)
+        self.skeleton = skeleton_of(query, facts.namespaces, terms=facts.terms, names=labels)
         self.terms = terms_in(self.skeleton.text, facts)
         mentions, lines, values = [], [], []
         for slot in self.skeleton.slots:

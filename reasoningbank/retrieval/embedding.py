@@ -206,17 +206,15 @@ def cached_vectors(
     keys = [hashlib.sha256(f"{name}\0{t}".encode("utf-8", "replace")).hexdigest() for t in texts]
     cache = DiskCache.of_user("embeddings")
     found = {key: np.frombuffer(kept, _STORED) for key, kept in cache.get(keys).items()}
-    if len({len(vector) for vector in found.values()}) > 1:
-        found = {}
-    missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in found}
-    while missing:
-        made = dict(zip(missing, embed(list(missing.values())), strict=True))
-        cache.put({key: vector.astype(_STORED).tobytes() for key, vector in made.items()})
-        found |= made
+    for known in (found, {}):
+        missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in known}
+        if missing:
+            made = dict(zip(missing, embed(list(missing.values())), strict=True))
+            cache.put({key: vector.astype(_STORED).tobytes() for key, vector in made.items()})
+            found = {**known, **made}
         # An earlier model of this name may have had vectors of another length.
-        width = len(next(iter(made.values())))
-        texts_of = zip(keys, texts, strict=True)
-        missing = {key: text for key, text in texts_of if len(found[key]) != width}
+        if len({len(vector) for vector in found.values()}) == 1:
+            break
     return np.stack([found[key] for key in keys])
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import itertools
 import math
 import re
 import sqlite3
@@ -11,7 +12,6 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -27,7 +27,7 @@ MOST_TERMS = 64
 #: Postings kept in memory, 8 bytes each, so that a common word is read from the database once.
 MOST_POSTINGS = 32_000_000
 #: Texts that may change before all is read again.
-MOST_CHANGED = 5_000
+MOST_CHANGED = 1_000
 
 #: Numbers, and the score of each.
 Scored = tuple[NDArray[np.int64], NDArray[np.float64]]
@@ -52,52 +52,46 @@ class WordIndex:
     The caller manages transactions and lets one thread in at a time.
     """
 
-    def __init__(self, database: sqlite3.Connection, table: str = "words") -> None:
+    #: The statement that creates the table if it does not exist.
+    SCHEMA = (
+        "CREATE VIRTUAL TABLE IF NOT EXISTS words USING fts5"
+        '(text, tokenize = "unicode61 remove_diacritics 2")'
+    )
+
+    def __init__(self, database: sqlite3.Connection) -> None:
         self._database = database
-        self._table = table
-        #: By term, its texts and how often each has it; and the place in `_changed` they are of.
-        self._postings: dict[str, tuple[_Postings, int]] = {}
-        self._kept = 0
+        #: By term, its texts and how often each has it, as they were when it was read.
+        self._postings: dict[str, _Postings] = {}
         #: By number, the words of a text, -1 if there is none; and its length's part in BM25.
         self._counts: NDArray[np.float64] | None = None
         self._lengths: NDArray[np.float64] = np.zeros(0)
         self._texts = 0
-        #: The texts that have changed since all were read, and how many of these are known.
-        self._changed: list[int] = []
-        self._now = 0
-        #: The words of texts that have changed.
+        #: The texts that have changed since all were read: those to read, and the words of others.
+        self._changed: set[int] = set()
         self._new: dict[int, Counter[str]] = {}
-        database.execute(self.schema(table))
+        database.execute(self.SCHEMA)
         database.execute(
-            f"CREATE VIRTUAL TABLE IF NOT EXISTS temp.{table}_places "
-            f"USING fts5vocab(main, {table}, instance)"
-        )
-
-    @staticmethod
-    def schema(table: str) -> str:
-        """Return the statement that creates the table if it does not exist."""
-        return (
-            f"CREATE VIRTUAL TABLE IF NOT EXISTS {table} USING fts5"
-            '(text, tokenize = "unicode61 remove_diacritics 2")'
+            "CREATE VIRTUAL TABLE IF NOT EXISTS temp.words_places "
+            "USING fts5vocab(main, words, instance)"
         )
 
     def add(self, texts: Iterable[tuple[int, str]]) -> None:
         """Add texts by number, replacing those that exist."""
         rows = [(key, indexed(text)) for key, text in texts]
         self.remove(key for key, _ in rows)
-        self._database.executemany(f"INSERT INTO {self._table}(rowid, text) VALUES (?, ?)", rows)
+        self._database.executemany("INSERT INTO words(rowid, text) VALUES (?, ?)", rows)
 
     def remove(self, keys: Iterable[int]) -> None:
         """Remove texts; unknown numbers are ignored."""
         rows = [(key,) for key in keys]
-        self._database.executemany(f"DELETE FROM {self._table} WHERE rowid = ?", rows)
+        self._database.executemany("DELETE FROM words WHERE rowid = ?", rows)
         self.forget(key for (key,) in rows)
 
     def forget(self, keys: Iterable[int] | None = None) -> None:
         """Drop what is kept in memory of texts that have changed, by default of all."""
-        self._changed.extend(() if keys is None else keys)
-        if keys is None or len(self._changed) > MOST_CHANGED:
-            self._postings, self._kept, self._counts, self._changed = {}, 0, None, []
+        self._changed.update(() if keys is None else keys)
+        if keys is None or len(self._changed) + len(self._new) > MOST_CHANGED:
+            self._postings, self._counts, self._new = {}, None, {}
 
     def scores(self, query: str) -> Scored:
         """Return the numbers, ascending, of texts that share a word with the query, and scores.
@@ -118,53 +112,44 @@ class WordIndex:
 
     def _of_term(self, term: str) -> _Postings:
         """Return the texts that have a word, and how often each has it."""
-        (keys, times), seen = self._postings.get(term) or (self._read_term(term), self._now)
-        if seen < self._now:
-            changed = np.unique(self._changed[seen:])
-            kept = ~np.isin(keys, changed)
-            held = [(key, self._words_of(key)[term]) for key in changed.tolist()]
-            more = np.array([one for one in held if one[1]], dtype=np.int64).reshape(-1, 2)
-            keys, times = np.append(keys[kept], more[:, 0]), np.append(times[kept], more[:, 1])
-            order = np.argsort(keys, kind="stable")
-            keys, times = keys[order].astype(np.int32), times[order].astype(np.float32)
-        self._postings[term] = (keys, times), self._now
+        keys, times = self._postings.get(term) or self._read_term(term)
+        if self._new:
+            kept = ~np.isin(keys, list(self._new))
+            more = {key: words[term] for key, words in self._new.items() if words[term]}
+            keys = np.append(keys[kept], np.array(list(more), dtype=np.int32))
+            times = np.append(times[kept], np.array(list(more.values()), dtype=np.float32))
         return keys, times
 
     def _read_term(self, term: str) -> _Postings:
         # One row of text is read several times as fast as a row for each place.
-        sql = f"SELECT group_concat(doc, ' ') FROM {self._table}_places WHERE term = ?"
+        sql = "SELECT group_concat(doc, ' ') FROM words_places WHERE term = ?"
         (text,) = self._database.execute(sql, (term,)).fetchone()
         places = np.fromstring(text or "", dtype=np.int64, sep=" ")
         first = np.flatnonzero(np.diff(places, prepend=-1))
-        self._kept += len(first)
-        if self._kept > MOST_POSTINGS:
-            self._postings, self._kept = {}, len(first)
-        times = np.diff(first, append=len(places))
-        return places[first].astype(np.int32), times.astype(np.float32)
-
-    def _words_of(self, key: int) -> Counter[str]:
-        """Return how often a text that has changed has each word."""
-        if key not in self._new:
-            sql = f"SELECT text FROM {self._table} WHERE rowid = ?"
-            row = self._database.execute(sql, (key,)).fetchone()
-            self._new[key] = Counter(row[0].split() if row else ())
-        return self._new[key]
+        times = np.diff(first, append=len(places)).astype(np.float32)
+        self._postings[term] = read = places[first].astype(np.int32), times
+        if sum(len(keys) for keys, _ in self._postings.values()) > MOST_POSTINGS:
+            self._postings = {term: read}
+        return read
 
     def _follow(self) -> None:
-        """Read the lengths of all texts, or of those that have changed."""
-        if self._counts is not None and self._now == len(self._changed):
+        """Read the lengths of all texts, or the lengths and words of those that have changed."""
+        if self._counts is not None and not self._changed:
             return
-        sql = f"SELECT id, sz FROM {self._table}_docsize"
+        read, sql = self._database.execute, "SELECT id, sz FROM words_docsize"
         if self._counts is None:
-            rows = self._database.execute(sql).fetchall()
+            rows = read(sql).fetchall()
             self._counts = np.full(1 + max((key for key, _ in rows), default=0), -1.0)
         else:
-            changed = dict.fromkeys(self._changed[self._now :])
-            found = (self._database.execute(f"{sql} WHERE id = ?", (key,)) for key in changed)
-            rows = [row for cursor in found for row in cursor]
-            missing = 1 + max(changed) - len(self._counts)
+            rows = []
+            for key in self._changed:
+                rows += read(f"{sql} WHERE id = ?", (key,)).fetchall()
+                found = read("SELECT text FROM words WHERE rowid = ?", (key,)).fetchall()
+                self._new[key] = Counter(word for (text,) in found for word in text.split())
+            missing = 1 + max(self._changed) - len(self._counts)
             self._counts = np.append(self._counts, np.full(max(0, missing), -1.0))
-            self._counts[list(changed)] = -1
+            self._counts[list(self._changed)] = -1
+        self._changed.clear()
         for key, size in rows:
             # SQLite's form of a number: seven bits in each byte.
             self._counts[key] = functools.reduce(lambda n, byte: n << 7 | byte & 127, size, 0)
@@ -172,7 +157,6 @@ class WordIndex:
         self._texts = len(counted)
         mean = counted.sum() / max(1, self._texts)
         self._lengths = K1 * (1 - B + B * self._counts / (mean or 1))
-        self._new, self._now = {}, len(self._changed)
 
 
 def indexed(text: str) -> str:
@@ -221,38 +205,36 @@ DECIMALS = 5
 LARGE = 200_000
 READ_SHARE = 12
 
-#: So many are ranked at first, and eight times as many each further time.
-FIRST = 128
-
 
 class VectorTable:
     """A matrix of vectors of length 1 by number. One thread at a time may use it."""
 
     def __init__(self) -> None:
-        #: Number → row of the parts, one after another; in the order of the rows.
+        #: Number → row of the matrix, and the rows that belong to none.
         self._rows: dict[int, int] = {}
-        #: Matrices; after a search there is one, without free rows.
-        self._parts: list[Vectors] = []
-        self._keys: NDArray[np.int64] | None = None
+        self._free: list[int] = []
+        self._matrix: Vectors = np.zeros((0, 0), dtype=np.float32)
+        #: The numbers and their rows, once they were searched.
+        self._order: NDArray[np.int64] | None = None
 
     def __len__(self) -> int:
         return len(self._rows)
 
-    def __contains__(self, key: int) -> bool:
-        return key in self._rows
-
     def put(self, keys: Sequence[int], vectors: NDArray[np.floating]) -> None:
         """Add vectors by number, replacing those that exist."""
-        self.drop(keys)
-        first = sum(map(len, self._parts))
-        self._parts.append(np.array(vectors, dtype=np.float32))
-        self._rows.update(zip(keys, range(first, first + len(vectors)), strict=True))
+        for key in keys:
+            if key not in self._rows:
+                self._rows[key] = self._free.pop() if self._free else len(self._rows)
+        # In place, so that there never are two copies of all.
+        size = len(self._rows) + len(self._free), vectors.shape[1]
+        self._matrix.resize(size, refcheck=False)
+        self._matrix[[self._rows[key] for key in keys]] = vectors
+        self._order = None
 
     def drop(self, keys: Iterable[int]) -> None:
         """Remove vectors; unknown numbers are ignored."""
-        for key in keys:
-            self._rows.pop(key, None)
-        self._keys = None
+        self._free += [self._rows.pop(key) for key in keys if key in self._rows]
+        self._order = None
 
     def cosines(self, query: Vectors) -> Scored:
         """Return all numbers, and the cosine of each with the query."""
@@ -265,29 +247,17 @@ class VectorTable:
         """
         if not self._rows:
             return np.zeros(0, dtype=np.int64), np.zeros(0)
-        if self._keys is None:
-            self._keys = np.fromiter(self._rows, dtype=np.int64)
-            self._merge()
-        return self._keys, self._compare(self._parts[0], query).astype(np.float64).round(DECIMALS)
+        if self._order is None:
+            self._order = np.array([list(self._rows), list(self._rows.values())])
+        keys, rows = self._order
+        return keys, _cosines(self._matrix, query)[rows].round(DECIMALS)
 
-    def _merge(self) -> None:
-        rows = np.fromiter(self._rows.values(), dtype=np.int64)
-        matrix = np.empty((len(rows), self._parts[0].shape[1]), dtype=np.float32)
-        done = passed = 0
-        while self._parts:
-            # Released one by one, so that there never are two copies of all.
-            part = self._parts.pop(0)
-            end = int(np.searchsorted(rows, passed + len(part)))
-            np.take(part, rows[done:end] - passed, axis=0, out=matrix[done:end], mode="clip")
-            done, passed = end, passed + len(part)
-        self._parts = [matrix]
-        self._rows = dict(zip(self._rows, range(len(rows)), strict=True))
 
-    def _compare(self, matrix: Vectors, query: Vectors) -> Vectors:
-        # In one thread: BLAS's threads spin while they wait, and beside a busy processor `@` took
-        # twice as long.
-        found: Vectors = np.vecdot(matrix, query)
-        return found
+def _cosines(matrix: Vectors, query: Vectors) -> NDArray[np.float64]:
+    # In one thread: BLAS's threads spin while they wait, and beside a busy processor `@` took
+    # twice as long.
+    found: NDArray[np.float64] = np.vecdot(matrix, query).astype(np.float64)
+    return found
 
 
 class FaissTable(VectorTable):
@@ -330,8 +300,8 @@ class FaissTable(VectorTable):
         # Those found otherwise, and the furthest, are compared by their vectors.
         rest = np.setdiff1d(np.append(furthest[0], others), keys[0]).astype(np.int64)
         rest = rest[rest >= 0]
-        compared = super()._compare(index.reconstruct_batch(rest), asked[0])
-        found = np.append(keys[0], rest), np.append(cosines[0], compared).astype(np.float64)
+        compared = _cosines(index.reconstruct_batch(rest), asked[0])
+        found = np.append(keys[0], rest), np.append(cosines[0].astype(np.float64), compared)
         # A list that is nearly empty is filled up with -1.
         kept = found[0] >= 0
         return found[0][kept], found[1][kept].round(DECIMALS)
@@ -357,9 +327,7 @@ class FaissTable(VectorTable):
         return self._index
 
 
-INDEXES: MappingProxyType[str, type[VectorTable]] = MappingProxyType(
-    {DEFAULT_INDEX: VectorTable, "faiss": FaissTable}
-)
+INDEXES: Mapping[str, type[VectorTable]] = {DEFAULT_INDEX: VectorTable, "faiss": FaissTable}
 
 
 def open_index(name: str = DEFAULT_INDEX) -> VectorTable:
@@ -406,14 +374,8 @@ def best_first(
     lexical = by_key[keys]
     scores = np.round((weights[0] * semantic + weights[1] * lexical) / sum(weights), 6)
     left = len(keys) if weights[0] > 0 else np.count_nonzero(lexical)
-    # Mostly a few are wanted: sort the best, and the rest only if it is asked for.
-    bound, most = math.inf, FIRST
-    while left > 0:
-        place = min(most, len(keys)) - 1
-        least = -np.partition(-scores, place)[place]
-        rows = np.flatnonzero((scores < bound) & (scores >= least))
-        ranked = sorted((-scores[row], ids[int(keys[row])], row) for row in rows)
-        for score, text_id, row in ranked[:left]:
-            yield Match(text_id, float(-score), float(semantic[row]), float(lexical[row]))
-        left -= len(rows)
-        bound, most = least, most * 8
+    # Mostly a few are wanted, so equals are sorted by id only where the reader gets to them.
+    groups = itertools.groupby(np.argsort(-scores), scores.__getitem__)
+    named = (sorted((ids[int(keys[row])], row) for row in equals) for _, equals in groups)
+    for text_id, row in itertools.islice(itertools.chain.from_iterable(named), int(left)):
+        yield Match(text_id, float(scores[row]), float(semantic[row]), float(lexical[row]))

@@ -6,16 +6,17 @@ whichever of these fits. docs/diagnosis.md lists the codes of the findings and t
 """
 
 from reasoningbank.findings import Finding
-from reasoningbank.schema.empty import (
+from reasoningbank.schema.diagnosis import (
+    as_lines,
     explain_empty,
     explain_error,
     explain_query,
     explainer,
     is_empty,
+    lint,
     probe_run,
 )
 from reasoningbank.schema.links import Link, SchemaMap, observed_values
-from reasoningbank.schema.lint import as_lines, lint
 from reasoningbank.schema.names import (
     describe_names,
     is_label,

@@ -23,35 +23,35 @@ from reasoningbank.schema.lookups import (
     write,
 )
 from reasoningbank.schema.names import local_name, namespace_of, nearest_names
+from reasoningbank.schema.probing import Failure, Unit, joined, written_text
 from reasoningbank.schema.schema import Schema
 from reasoningbank.sparql import PreparedQuery, Term, compact, full, iri
-from reasoningbank.sparql.probing import Failure, Unit, joined, written_text
 from reasoningbank.sparql.terms import RDF_TYPE, absolute, short
 from reasoningbank.sparql.tokens import tokenize, variables_in
-from reasoningbank.sparql.tree import QueryTree, TriplePattern
+from reasoningbank.sparql.tree import TriplePattern
 
 _GRAPH = re.compile(r"GRAPH\s+([^?$\s]\S*)", re.IGNORECASE)
 #: Triples of another service that are searched for its properties; how many are kept and listed.
 _SERVICE_TRIPLES, _PROPERTIES, _LISTED = 5_000, 200, 5
 
 
-def explain_failure(look: Lookups, failure: Failure) -> Finding:
+def explain_failure(failure: Failure) -> Finding:
     unit, text = failure.unit, short(failure.unit.shown)
-    look = replace(look, context=failure.context)
     if unit.kind == "filter":
-        return _filter(look, failure)
+        return _filter(failure)
     if unit.kind == "minus":
         return Finding("minus-removes-all", f"{text} removes all rows", fields={"minus": text})
     if failure.alone:
-        return Joins(look, failure).explain()
+        return Joins(failure).explain()
     if unit.pattern is not None:
-        return _pattern(look, failure, unit.pattern)
+        return _pattern(failure, unit.pattern)
     what = f"nothing matches {text}, even by itself"
     return Finding("no-match", what, fields={"pattern": text})
 
 
-def explain_rest(look: Lookups, prepared: PreparedQuery, query: QueryTree) -> list[Finding]:
+def explain_rest(look: Lookups, prepared: PreparedQuery) -> list[Finding]:
     """Return what is wrong where all patterns together have rows."""
+    query = look.query
     if prepared.form == "DESCRIBE" and query.where is None:
         names = [t.text for t in tokenize(query.text) if t.kind in ("iri", "name")]
         return [look.missing(text) for text in names[-1:]]
@@ -78,32 +78,32 @@ def explain_rest(look: Lookups, prepared: PreparedQuery, query: QueryTree) -> li
 # -- a pattern that matches nothing by itself -------------------------------------------------
 
 
-def _pattern(look: Lookups, failure: Failure, pattern: TriplePattern) -> Finding:
-    given = _bound(look, failure)
+def _pattern(failure: Failure, pattern: TriplePattern) -> Finding:
+    look, given = failure.look, _bound(failure)
     pattern = given.pattern or pattern
     text = written_text(str(pattern))
     head, fields = f"nothing matches {text}", {"pattern": text}
     if pattern.subject == pattern.object:
         what = f"{head}: its subject and its object are the same variable"
         return Finding("same-variable", what, fields=fields)
-    if (text_for := Constants(look, failure, pattern).text()) is not None:
+    if (text_for := Constants(look, pattern).text()) is not None:
         return text_for
-    turned = Joins(look, Failure(given, context=failure.context)).turned()
+    turned = Joins(Failure(given, look)).turned()
     if turned:
         hint = f"the other way round it matches: write {turned}"
         fields["instead"] = turned
         return Finding("reversed-direction", head, hint=hint, fields=fields)
     return (
-        _outside(look, failure, pattern, text)
-        or _of_service(look, failure, pattern, head)
-        or Constants(look, failure, pattern).explain()
+        _outside(look, pattern, text)
+        or _of_service(look, pattern, head)
+        or Constants(look, pattern).explain()
         or Finding("no-match", f"{head}, even by itself", fields=fields)
     )
 
 
-def _bound(look: Lookups, failure: Failure) -> Unit:
+def _bound(failure: Failure) -> Unit:
     """Return the part with what VALUES or BIND give the variables of its pattern."""
-    unit = failure.unit
+    unit, look = failure.unit, failure.look
     ends = [end for p in (unit.pattern, unit.whole) if p is not None for end in (p[0], p[2])]
     names = [
         end[1:]
@@ -118,7 +118,7 @@ def _bound(look: Lookups, failure: Failure) -> Unit:
     def given(end: str) -> str:
         term = values.get(end[1:]) if end[:1] in "?$" else None
         if isinstance(term, NamedNode):
-            return str(compact(term, look.declared))
+            return str(compact(term, look.query.declared))
         return end if term is None else full(term)
 
     filled = [
@@ -128,14 +128,14 @@ def _bound(look: Lookups, failure: Failure) -> Unit:
     return replace(unit, pattern=filled[0], whole=filled[1])
 
 
-def _outside(look: Lookups, failure: Failure, pattern: TriplePattern, text: str) -> Finding | None:
+def _outside(look: Lookups, pattern: TriplePattern, text: str) -> Finding | None:
     """Return that a pattern matches in another graph than the one that the query names."""
-    graph = _GRAPH.match(failure.context)
-    named = graph is not None or bool(look.prober.dataset)
+    graph = _GRAPH.match(look.context)
+    named = graph is not None or bool(look.query.dataset)
     known = look.name(pattern.predicate) in look.schema.properties
-    if not named and (failure.context != "%s" or not known):
+    if not named and (look.context != "%s" or not known):
         return None
-    rows = look.prober.rows(["g"], f"GRAPH ?g {{ {pattern} }}", anywhere=True)
+    rows = look.rows(["g"], f"GRAPH ?g {{ {pattern} }}", anywhere=True)
     if not rows:
         return None
     found = look.show(rows[0][0])
@@ -148,9 +148,7 @@ def _outside(look: Lookups, failure: Failure, pattern: TriplePattern, text: str)
     return Finding("wrong-graph", what, fields=fields)
 
 
-def _of_service(
-    look: Lookups, failure: Failure, pattern: TriplePattern, head: str
-) -> Finding | None:
+def _of_service(look: Lookups, pattern: TriplePattern, head: str) -> Finding | None:
     """Return that another service lacks a property, and which of its own are near."""
     predicate = look.name(pattern.predicate)
     if not look.service or predicate is None or look.ask(f"?s {iri(predicate)} ?o"):
@@ -176,8 +174,8 @@ def _of_service(
 # -- a condition that removes all rows ----------------------------------------------------------
 
 
-def _filter(look: Lookups, failure: Failure) -> Finding:
-    text = short(failure.unit.shown)
+def _filter(failure: Failure) -> Finding:
+    look, text = failure.look, short(failure.unit.shown)
     bound = {name for unit in failure.before for name in unit.variables}
     used = variables_in(failure.unit.text)
     removes = f"the patterns match, but {text} removes all rows"
@@ -204,7 +202,7 @@ def _filter(look: Lookups, failure: Failure) -> Finding:
         return fixed or Finding(code, removes, fields=fields)
     hint = f"?{used[0]} is such as {fields['sample']}"
     # The query need not declare the prefix of a name that it writes as a text.
-    known = {**look.namespaces, **look.declared}
+    known = {**look.namespaces, **look.query.declared}
     is_name = condition is not None and absolute(condition.text, known) is not None
     if condition is not None and is_name and isinstance(values[0], NamedNode):
         code, fields["instead"] = "text-for-resource", condition.text
@@ -266,7 +264,6 @@ class Constants:
     """Explains a pattern that matches nothing by itself because of a constant in it."""
 
     look: Lookups
-    failure: Failure
     pattern: TriplePattern
 
     def explain(self) -> Finding | None:

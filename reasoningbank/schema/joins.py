@@ -10,8 +10,8 @@ from pyoxigraph import NamedNode
 from reasoningbank.findings import Finding
 from reasoningbank.schema.lookups import Lookups, Typed, read_literal, variants, write
 from reasoningbank.schema.names import is_label, nearest_names
+from reasoningbank.schema.probing import Failure, Unit, is_generated, joined, written_text
 from reasoningbank.sparql import Term
-from reasoningbank.sparql.probing import Failure, Unit, is_generated, joined, written_text
 from reasoningbank.sparql.terms import RDF_TYPE, absolute, short
 from reasoningbank.sparql.tokens import variables_in
 from reasoningbank.sparql.tree import TriplePattern
@@ -26,8 +26,11 @@ _TURNED = 2
 class Joins:
     """Explains a part that has rows, but none together with what comes before it."""
 
-    look: Lookups
     failure: Failure
+
+    @property
+    def look(self) -> Lookups:
+        return self.failure.look
 
     def explain(self) -> Finding:
         unit, before = self.failure.unit, self.failure.before
@@ -90,7 +93,7 @@ class Joins:
             return write("value-form", f"{text} does not fit", written, fields)
         for instead, *names in self._with_steps(pattern):
             # A resource next to this one has a label too: it need not be the one that is meant.
-            prefixes = {**self.look.declared, **self.look.namespaces}
+            prefixes = {**self.look.query.declared, **self.look.namespaces}
             steps = [absolute(name, prefixes) for name in names]
             guess = any(step is not None and is_label(step) for step in steps)
             what = f"{text} does not fit the patterns before it"

@@ -1,9 +1,10 @@
-"""Look texts up in the data, and read the literals and conditions of a query."""
+"""Look terms up in the data by small, bounded queries; read the literals of a query."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -11,13 +12,27 @@ from typing import Any, NamedTuple
 import pyoxigraph
 from pyoxigraph import BlankNode, Literal, NamedNode
 
+from reasoningbank.errors import EndpointError, QueryError, ToolError
 from reasoningbank.findings import Finding
 from reasoningbank.schema.names import is_label, local_name
 from reasoningbank.schema.schema import Schema
-from reasoningbank.sparql import STANDARD_PREFIXES, Term, full, iri, values
-from reasoningbank.sparql.probing import Prober
+from reasoningbank.sparql import (
+    STANDARD_PREFIXES,
+    BooleanResult,
+    Result,
+    TableResult,
+    Term,
+    full,
+    iri,
+    values,
+)
 from reasoningbank.sparql.terms import XSD, absolute, written
 from reasoningbank.sparql.tokens import tokenize
+from reasoningbank.sparql.tree import QueryTree
+
+#: Requests one diagnosis may send, and seconds it may take in total.
+MOST_PROBES = 16
+MOST_SECONDS = 8.0
 
 #: Namespaces in which a text may be a resource's local name.
 _MOST_SPACES = 40
@@ -57,14 +72,32 @@ class Owner(NamedTuple):
         return {"owner": self._asdict()}
 
 
+class Prober:
+    """Sends probes until its requests or seconds are used up; none without `run`."""
+
+    def __init__(self, run: Callable[[str], Result] | None, most: int = MOST_PROBES) -> None:
+        self._run = run
+        self._left = most
+        self._end = time.monotonic() + MOST_SECONDS
+
+    def send(self, query: str) -> Result | None:
+        if self._run is None or self._left <= 0 or time.monotonic() >= self._end:
+            return None
+        self._left -= 1
+        try:
+            return self._run(query)
+        except (QueryError, EndpointError, ToolError):
+            return None
+
+
 @dataclass(frozen=True)
 class Lookups:
     """What the data say about the terms of one query; each look-up is at most one request."""
 
-    prober: Prober
+    query: QueryTree
     schema: Schema
     namespaces: Mapping[str, str]
-    declared: Mapping[str, str]
+    prober: Prober
     #: Where bodies are put: inside the GRAPH or SERVICE of the part that is explained.
     context: str = "%s"
 
@@ -86,18 +119,48 @@ class Lookups:
 
     def name(self, written: str) -> str | None:
         """Return the IRI that the query means by a text; None for other terms."""
-        return absolute(written, self.declared)
+        return absolute(written, self.query.declared)
 
     def ask(self, body: str) -> bool | None:
         """Return whether a group has a row; None if that is unknown."""
-        return self.prober.ask(self.context.replace("%s", body))
+        result = self._send(f"ASK {self._where(body)}")
+        return result.value if isinstance(result, BooleanResult) else None
 
     def rows(
-        self, names: Sequence[str], body: str, limit: int = 1, *, distinct: bool = False
+        self,
+        names: Sequence[str],
+        body: str,
+        limit: int = 1,
+        *,
+        distinct: bool = False,
+        anywhere: bool = False,
     ) -> list[tuple[Term | None, ...]] | None:
-        """Return a few rows of a group; None if they are unknown."""
-        body = self.context.replace("%s", body)
-        return self.prober.rows(names, body, limit, distinct=distinct)
+        """Return a few rows of a group, in its context or `anywhere`; None if unknown."""
+        head = f"SELECT {'DISTINCT ' if distinct else ''}{' '.join(f'?{name}' for name in names)}"
+        where = f"WHERE {{ {body} }}" if anywhere else self._where(body)
+        result = self._send(f"{head} {where} LIMIT {limit}")
+        return result.rows(0, limit) if isinstance(result, TableResult) else None
+
+    def which(self, bodies: Sequence[str]) -> list[bool] | None:
+        """Return, with one request, which of several groups have a row; None if it failed."""
+        if not bodies:
+            return []
+        parts = (
+            f"{{ SELECT ({at} AS ?part) {{ {self.context.replace('%s', body)} }} LIMIT 1 }}"
+            for at, body in enumerate(bodies)
+        )
+        outside = replace(self, context="%s")
+        found = outside.rows(["part"], " UNION ".join(parts), len(bodies))
+        if found is None:
+            return None
+        seen = {int(term.value) for (term,) in found if isinstance(term, Literal)}
+        return [at in seen for at in range(len(bodies))]
+
+    def _where(self, body: str) -> str:
+        return f"{self.query.dataset} WHERE {{ {self.context.replace('%s', body)} }}"
+
+    def _send(self, query: str) -> Result | None:
+        return self.prober.send(self.query.text[: self.query.body[0].start] + query)
 
     def column(
         self, name: str, body: str, limit: int = 1, *, distinct: bool = False
@@ -116,7 +179,7 @@ class Lookups:
     def resources(self, text: str) -> str:
         """Return the IRIs that a text may stand for: as it is written, or by its local name."""
         text = text.strip()
-        whole = absolute(text, {**self.namespaces, **self.declared})
+        whole = absolute(text, {**self.namespaces, **self.query.declared})
         if whole is None and text.startswith(("http:", "https:", "urn:")):
             whole = absolute(f"<{text}>", {})
         found = [] if whole is None else [whole]
@@ -196,8 +259,7 @@ class Lookups:
 
     def show(self, term: Term | str | None) -> str:
         """Return a term as a query writes it."""
-        node = NamedNode(term) if isinstance(term, str) else term
-        return "" if node is None else written(node, self.namespaces, _SHOWN_CHARS)
+        return "" if term is None else written(term, self.namespaces, _SHOWN_CHARS)
 
 
 def write(code: str, what: str, hint: str, fields: Mapping[str, Any], instead: str = "") -> Finding:

@@ -14,8 +14,6 @@ from difflib import SequenceMatcher, get_close_matches
 from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 
-from pyoxigraph import NamedNode
-
 from reasoningbank.errors import QueryError
 from reasoningbank.findings import Finding
 from reasoningbank.schema.schema import NamedTerm, Schema
@@ -221,10 +219,10 @@ def describe_names(query: str, schema: Schema, prefixes: Mapping[str, str]) -> I
         if term is None:
             term, kind = schema.classes.get(name), "class"
         if term is not None and space not in common:
-            lines.append(f"{shown(name, prefixes)} ({kind}): {_description(term, prefixes)}")
+            lines.append(f"{written(name, prefixes)} ({kind}): {_description(term, prefixes)}")
         elif space in homes:
             text = "no class or property of this name is known"
-            lines.append(f"{shown(name, prefixes)}: {text}")
+            lines.append(f"{written(name, prefixes)}: {text}")
     yield from lines[:_MOST_DESCRIBED]
 
 
@@ -232,7 +230,7 @@ def _description(term: NamedTerm, prefixes: Mapping[str, str]) -> str:
     parts = []
     if term.domain or term.range:
         start, end = (
-            ", ".join(shown(one, prefixes) for one in names[:3]) or "anything"
+            ", ".join(written(one, prefixes) for one in names[:3]) or "anything"
             for names in (term.domain, term.range)
         )
         parts.append(f"from {start} to {end}")
@@ -242,11 +240,6 @@ def _description(term: NamedTerm, prefixes: Mapping[str, str]) -> str:
     if term.count is not None:
         parts.append(f"{term.count} in the data")
     return "; ".join(parts) or "known"
-
-
-def shown(name: str, namespaces: Mapping[str, str]) -> str:
-    """Return an IRI as an agent reads it."""
-    return written(NamedNode(name), namespaces)
 
 
 class UsedName(NamedTuple):

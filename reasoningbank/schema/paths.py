@@ -102,7 +102,7 @@ class Tree:
         branches = Counter(hops[:-1] for hops, _ in nodes)
         named: dict[tuple[Hops, str], str] = {}
         if () in classes:
-            yield f"{self.start} a {written(NamedNode(classes[()]), prefixes)}"
+            yield f"{self.start} a {written(classes[()], prefixes)}"
         for hops, end in self.ends:
             done, here = 0, self.start
             for n, (_, ahead) in enumerate(hops, 1):
@@ -115,11 +115,11 @@ class Tree:
                 if key not in named:
                     known = end if last else variables.get(node)
                     named[key] = there = known or f"?x{next(numbers)}"
-                    names = [written(NamedNode(name), prefixes) for name, _ in hops[done:n]]
+                    names = [written(name, prefixes) for name, _ in hops[done:n]]
                     way = "/".join(names if ahead else names[::-1])
                     yield f"{here} {way} {there}" if ahead else f"{there} {way} {here}"
                     if node in classes:
-                        yield f"{there} a {written(NamedNode(classes[node]), prefixes)}"
+                        yield f"{there} a {written(classes[node], prefixes)}"
                 done, here = n, named[key]
 
 

@@ -28,7 +28,7 @@ from reasoningbank.sparql import (
     same_address,
     void_description,
 )
-from reasoningbank.sparql.discovery import VoidDataset, read_void
+from reasoningbank.sparql.discovery import VoidDataset, by_size, read_void
 from reasoningbank.sparql.terms import RDF_TYPE
 
 _RDF, _RDFS, _OWL = (STANDARD_PREFIXES[name] for name in ("rdf", "rdfs", "owl"))
@@ -326,21 +326,19 @@ def _of_void(datasets: Iterable[VoidDataset], *, cut: bool = False) -> Contents:
     of_graph: dict[str, frozenset[str]] = {}
     for dataset in datasets:
         if dataset.graph and dataset.properties:
-            of_graph[dataset.graph] = frozenset(part.property for part in dataset.properties)
-        for part in dataset.properties:
-            _most(properties, part.property, part.triples)
-        for kind in dataset.classes:
-            _most(classes, kind.class_, kind.entities)
-            for part in kind.properties:
-                _most(properties, part.property, part.triples)
-                has = of_class[kind.class_]
-                has[part.property] = max(has.get(part.property, 0), part.triples or 0)
+            of_graph[dataset.graph] = frozenset(dataset.properties)
+        _add(classes, dataset.classes)
+        for used in (dataset.properties, *dataset.of_class.values()):
+            _add(properties, used)
+        for name, used in dataset.of_class.items():
+            has = of_class[name]
+            has |= {p: max(has.get(p, 0), n or 0) for p, n in used.items()}
     if not properties:
         return Contents()
     return Contents(
         _counted(classes),
         _counted(properties),
-        {c: tuple(sorted(has, key=lambda p: (-has[p], p))) for c, has in of_class.items()},
+        {c: tuple(by_size(has)) for c, has in of_class.items()},
         of_class,
         of_graph,
         "void",
@@ -348,14 +346,15 @@ def _of_void(datasets: Iterable[VoidDataset], *, cut: bool = False) -> Contents:
     )
 
 
-def _most(counts: dict[str, int | None], iri: str, count: int | None) -> None:
-    known = counts.get(iri)
-    counts[iri] = count if known is None else max(known, count or 0)
+def _add(counts: dict[str, int | None], more: Mapping[str, int | None]) -> None:
+    """Add further counts, the higher where a name has two."""
+    for iri, count in more.items():
+        known = counts.get(iri)
+        counts[iri] = count if known is None else max(known, count or 0)
 
 
 def _counted(counts: Mapping[str, int | None]) -> dict[str, NamedTerm]:
-    order = sorted(counts, key=lambda iri: (-(counts[iri] or 0), iri))
-    return {iri: NamedTerm(iri, count=counts[iri], in_data=True) for iri in order}
+    return {iri: NamedTerm(iri, count=n, in_data=True) for iri, n in by_size(counts).items()}
 
 
 def _of_samples(config: EndpointConfig) -> Contents:

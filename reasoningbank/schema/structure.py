@@ -12,10 +12,11 @@ from rdflib.term import Identifier, Literal, URIRef, Variable
 
 from reasoningbank.findings import Finding
 from reasoningbank.schema.lookups import write
-from reasoningbank.schema.names import nearest_names, shown
+from reasoningbank.schema.names import nearest_names
 from reasoningbank.schema.schema import NamedTerm, Schema
 from reasoningbank.schema.statements import Statement, Statements
 from reasoningbank.sparql import STANDARD_PREFIXES
+from reasoningbank.sparql.terms import written
 
 #: Vocabularies that describe endpoints: they are not in a schema, and statistics omit them.
 DESCRIBING = (STANDARD_PREFIXES["void"], STANDARD_PREFIXES["sd"])
@@ -41,7 +42,7 @@ class Structure:
     namespaces: Mapping[str, str]
 
     def short(self, name: str) -> str:
-        return shown(name, self.namespaces)
+        return written(name, self.namespaces)
 
     def show(self, term: Identifier) -> str:
         """Return a term as its author wrote it."""

@@ -6,13 +6,8 @@ answered by a lazily decoded `TableResult`, `GraphResult` or `BooleanResult`.
 
 from reasoningbank.sparql.client import SPARQLClient
 from reasoningbank.sparql.discovery import (
-    ClassPartition,
     Discovery,
     NamedGraph,
-    PropertyPartition,
-    ServiceDescription,
-    VoidDataset,
-    VoidDescription,
     discover,
     service_description,
     void_description,
@@ -36,7 +31,6 @@ from reasoningbank.sparql.terms import (
 __all__ = [
     "STANDARD_PREFIXES",
     "BooleanResult",
-    "ClassPartition",
     "Discovery",
     "EndpointConfig",
     "EntityLinker",
@@ -45,14 +39,10 @@ __all__ = [
     "NamedGraph",
     "OxigraphServer",
     "PreparedQuery",
-    "PropertyPartition",
     "Result",
     "SPARQLClient",
-    "ServiceDescription",
     "TableResult",
     "Term",
-    "VoidDataset",
-    "VoidDescription",
     "address_key",
     "compact",
     "discover",

@@ -68,33 +68,18 @@ class NamedGraph:
 
 
 @dataclass(frozen=True)
-class PropertyPartition:
-    """How often a property is used; None if unknown."""
-
-    property: str
-    triples: int | None = None
-
-
-@dataclass(frozen=True)
-class ClassPartition:
-    """How many instances a class has (None if unknown), and their properties."""
-
-    class_: str
-    entities: int | None = None
-    properties: tuple[PropertyPartition, ...] = ()
-
-
-@dataclass(frozen=True)
 class VoidDataset:
-    """One void:Dataset with its statistics; counts are None if unknown."""
+    """One void:Dataset with its statistics: numbers by name, the largest first; None if unknown."""
 
     iri: str  #: IRI or blank node label of the dataset
     title: str = ""
     graph: str = ""  #: The named graph that holds it, if the description names it
     triples: int | None = None
     entities: int | None = None
-    classes: tuple[ClassPartition, ...] = ()  #: The largest first
-    properties: tuple[PropertyPartition, ...] = ()  #: The most used first
+    classes: Mapping[str, int | None] = field(default_factory=dict)  #: Instances of each class
+    properties: Mapping[str, int | None] = field(default_factory=dict)  #: Triples of each property
+    #: By class, if known: the properties of its instances
+    of_class: Mapping[str, Mapping[str, int | None]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -165,7 +150,7 @@ def discover(client: SPARQLClient) -> Discovery:
     sizes |= {
         g.name: g.triples for g in void.named_graphs if g.triples is not None or g.name not in sizes
     }
-    graphs = _by_size(sizes)
+    graphs = _sized(sizes)
     via = "description" if graphs else ""
     if not graphs:
         try:
@@ -338,9 +323,15 @@ class _Graph:
     def iris(self, subject: Term, *predicates: str) -> set[str]:
         return {t.value for t in self.all(subject, *predicates) if isinstance(t, NamedNode)}
 
-    def count(self, subject: Term, *predicates: str) -> int | None:
-        found = (t.value.strip() for t in self.all(subject, *predicates) if isinstance(t, Literal))
-        return next((int(text) for text in found if text.isdigit()), None)
+    def count(self, nodes: Iterable[Term], *predicates: str) -> int | None:
+        """Return the highest number that nodes have: each by the first predicate with one."""
+        counts: list[int] = []
+        for node in nodes:
+            values = (
+                t.value.strip() for t in self.all(node, *predicates) if isinstance(t, Literal)
+            )
+            counts += [int(text) for text in values if text.isdigit()][:1]
+        return max(counts, default=None)
 
 
 def _read_service(triples: Iterable[Triple], client: SPARQLClient, note: str) -> ServiceDescription:
@@ -373,18 +364,20 @@ def _read_service(triples: Iterable[Triple], client: SPARQLClient, note: str) ->
 
 
 def _named_graphs(graph: _Graph) -> tuple[NamedGraph, ...]:
-    sizes: dict[str, int | None] = {}
+    described: dict[str, list[Term]] = defaultdict(list)
     for node in graph.subjects:
         for name in graph.iris(node, _SD + "name"):
-            described = (node, *graph.all(node, _SD + "graph"))
-            known = [graph.count(one, _VOID + "triples") for one in described]
-            sizes[name] = max((n for n in known if n is not None), default=sizes.get(name))
-    return _by_size(sizes)
+            described[name] += (node, *graph.all(node, _SD + "graph"))
+    return _sized({n: graph.count(nodes, _VOID + "triples") for n, nodes in described.items()})
 
 
-def _by_size(sizes: Mapping[str, int | None]) -> tuple[NamedGraph, ...]:
-    order = sorted(sizes.items(), key=lambda item: (-(item[1] or 0), item[0]))
-    return tuple(NamedGraph(name, size) for name, size in order)
+def _sized(graphs: Mapping[str, int | None]) -> tuple[NamedGraph, ...]:
+    return tuple(NamedGraph(*item) for item in by_size(graphs).items())
+
+
+def by_size(counts: Mapping[str, int | None]) -> dict[str, int | None]:
+    """Return numbers by name, the largest first."""
+    return dict(sorted(counts.items(), key=lambda item: (-(item[1] or 0), item[0])))
 
 
 def read_void(triples: Iterable[Triple]) -> tuple[VoidDataset, ...]:
@@ -408,27 +401,27 @@ def read_void(triples: Iterable[Triple]) -> tuple[VoidDataset, ...]:
 
 def _dataset(graph: _Graph, node: Term, name: str) -> VoidDataset:
     titles = graph.all(node, STANDARD_PREFIXES["dcterms"] + "title")
-    numbers = (_VOID + "entities", _VOID + "triples")
-    classes = [
-        ClassPartition(class_, graph.count(part, *numbers), _properties(graph, part))
-        for part in graph.all(node, _VOID + "classPartition")
-        for class_ in graph.iris(part, _VOID + "class")
-    ]
+    entities, triples = _VOID + "entities", _VOID + "triples"
+
+    def parts(nodes: Iterable[Term], kind: str) -> dict[str, list[Term]]:
+        found: dict[str, list[Term]] = defaultdict(list)
+        for part in (p for node in nodes for p in graph.all(node, f"{_VOID}{kind}Partition")):
+            for name in graph.iris(part, _VOID + kind):
+                found[name].append(part)
+        return found
+
+    def properties(nodes: Iterable[Term]) -> dict[str, int | None]:
+        found = parts(nodes, "property")
+        return by_size({p: graph.count(some, triples) for p, some in found.items()})
+
+    classes = parts([node], "class")
     return VoidDataset(
         iri=node.value if isinstance(node, NamedNode | BlankNode) else str(node),
         title=next((title.value for title in titles if isinstance(title, Literal)), ""),
         graph=name,
-        triples=graph.count(node, _VOID + "triples"),
-        entities=graph.count(node, _VOID + "entities", _VOID + "distinctSubjects"),
-        classes=tuple(sorted(classes, key=lambda c: (-(c.entities or 0), c.class_))),
-        properties=_properties(graph, node),
+        triples=graph.count([node], triples),
+        entities=graph.count([node], entities, _VOID + "distinctSubjects"),
+        classes=by_size({c: graph.count(some, entities, triples) for c, some in classes.items()}),
+        properties=properties([node]),
+        of_class={c: used for c, some in classes.items() if (used := properties(some))},
     )
-
-
-def _properties(graph: _Graph, node: Term) -> tuple[PropertyPartition, ...]:
-    found = [
-        PropertyPartition(name, graph.count(part, _VOID + "triples"))
-        for part in graph.all(node, _VOID + "propertyPartition")
-        for name in graph.iris(part, _VOID + "property")
-    ]
-    return tuple(sorted(found, key=lambda p: (-(p.triples or 0), p.property)))

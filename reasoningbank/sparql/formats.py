@@ -4,23 +4,22 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Sequence
 from hashlib import blake2b
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
-from pyoxigraph import QueryResultsFormat, RdfFormat, Triple, parse, parse_query_results
+from pyoxigraph import Quad, QueryResultsFormat, RdfFormat, Triple, parse, parse_query_results
 
 from reasoningbank.http import Reply
 from reasoningbank.sparql.results import GRAPH_COLUMNS, GraphResult, TableResult, chars_of, columns
 from reasoningbank.sparql.terms import full, term_text
-from reasoningbank.sparql.tokens import check_terms
+from reasoningbank.sparql.tokens import MOST_DEPTH
 from reasoningbank.spill import GrowingTable, Spool
 
 _MESSAGE_CHARS = 400
-_BLOWS_UP = "its XML entities expand to too much"
 MESSAGE_BYTES = 64 * 1024
 #: A longer first line is no header.
 HEADER_BYTES = 16 * 1024 * 1024
@@ -45,8 +44,9 @@ def read_table(body: bytes, media_type: str, *, cut: bool, max_rows: int) -> Tab
     rows: list[list[str | None]] = []
     solutions: Any = None
     try:
-        check_terms(body)
-        solutions = parse_query_results(body, _results_format(body, media_type))
+        kind = _results_format(body, media_type)
+        check_document(body, xml=kind == QueryResultsFormat.XML)
+        solutions = parse_query_results(body, kind)
         if not hasattr(solutions, "variables"):
             raise Unfaithful("a boolean came in answer to a SELECT")
         names = tuple(variable.value for variable in solutions.variables)
@@ -99,8 +99,6 @@ def _results_format(body: bytes, media_type: str) -> QueryResultsFormat:
         return QueryResultsFormat.JSON
     if "xml" not in media_type and body.lstrip()[:1] != b"<":
         raise Unfaithful(f"results in an unknown format: {media_type or 'none named'}")
-    if blows_up(body):
-        raise Unfaithful(_BLOWS_UP)
     return QueryResultsFormat.XML
 
 
@@ -161,11 +159,24 @@ def _read_block(block: bytes, names: Sequence[str]) -> tuple[pa.Table, int, int 
         return "skip"
 
     try:
-        try:
-            table = _columns(block, names, None)
-        except pa.ArrowInvalid:
-            # Again, with a call for each row of another length, to find the first one.
-            table = _columns(block, names, skip)
+        table = pa.csv.read_csv(
+            pa.BufferReader(block),
+            # One block, so that each column is one array.
+            pa.csv.ReadOptions(
+                column_names=list(names), use_threads=False, block_size=len(block) + 1
+            ),
+            pa.csv.ParseOptions(
+                delimiter="\t",
+                quote_char=False,
+                ignore_empty_lines=False,
+                invalid_row_handler=skip,
+            ),
+            pa.csv.ConvertOptions(
+                column_types=dict.fromkeys(names, pa.string()),
+                strings_can_be_null=True,
+                null_values=[""],
+            ),
+        )
     except pa.ArrowInvalid as error:
         try:
             block.decode()
@@ -175,31 +186,6 @@ def _read_block(block: bytes, names: Sequence[str]) -> tuple[pa.Table, int, int 
     cells = (first_bad_cell(c.chunk(0)) for c in table.columns if c.num_chunks)
     # A row before one that was skipped has the same index in the table.
     return table, table.num_rows, min((at for at in (*cells, *odd) if at is not None), default=None)
-
-
-def _columns(block: bytes, names: Sequence[str], skip: Callable[[Any], str] | None) -> pa.Table:
-    return pa.csv.read_csv(
-        pa.BufferReader(block),
-        read_options=pa.csv.ReadOptions(
-            # One block, so that each column is one array.
-            column_names=list(names),
-            use_threads=False,
-            block_size=len(block) + 1,
-        ),
-        parse_options=pa.csv.ParseOptions(
-            delimiter="\t",
-            quote_char=False,
-            escape_char=False,
-            newlines_in_values=False,
-            ignore_empty_lines=False,
-            invalid_row_handler=skip,
-        ),
-        convert_options=pa.csv.ConvertOptions(
-            column_types={name: pa.string() for name in names},
-            strings_can_be_null=True,
-            null_values=[""],
-        ),
-    )
 
 
 # Wider than the grammar: public stores have IRIs with spaces, and language tags such as `en_US`.
@@ -255,10 +241,7 @@ def read_graph(spool: Spool, media_type: str, *, cut: bool, max_rows: int) -> Gr
         for block in spool.blocks(cut=cut) if in_lines else [spool.file.read()]:
             rows: list[list[str]] = []
             try:
-                check_terms(block)
-                if known == RdfFormat.RDF_XML and blows_up(block):
-                    raise Unfaithful(_BLOWS_UP)
-                for quad in parse(block, known, lenient=True):
+                for quad in parse_rdf(block, known, lenient=True):
                     row = [full(part) for part in quad.triple]
                     digest = blake2b("\n".join(row).encode(), digest_size=16).digest()
                     if digest in seen:
@@ -289,13 +272,40 @@ def _tail(body: bytes) -> str:
 
 # -- documents ----------------------------------------------------------------------------
 
+#: Strings, IRIs and comments are skipped; the rest opens or closes a triple term.
+_TERMS = re.compile(
+    rb'"""(?:"{0,2}(?:[^"\\]|\\.))*"""|"(?:[^"\\\n]|\\.)*"|<[^<>"\s]*>|\#[^\n]*|<<|>>', re.DOTALL
+)
+_OBJECTS = re.compile(rb'"(?:[^"\\]|\\.)*"|[{}]', re.DOTALL)
 _BEGUN = re.compile(rb"<!DOCTYPE", re.IGNORECASE)
 _DECLARED = re.compile(rb"<!ENTITY\s+([^\s\"'>%]+)\s+(?:\"([^\"]*)\"|'([^']*)')", re.IGNORECASE)
 #: Bytes that entities may add to a document.
 MOST_ADDED = 16 * 1024 * 1024
 
 
-def blows_up(document: bytes) -> bool:
+def parse_rdf(data: bytes, kind: RdfFormat, **options: Any) -> Iterable[Quad]:
+    """Parse RDF, which must be what a parser survives."""
+    check_document(data, xml=kind == RdfFormat.RDF_XML)
+    return parse(data, kind, **options)
+
+
+def check_document(data: bytes, *, xml: bool) -> None:
+    """Refuse RDF or results with triple terms nested too deeply for Oxigraph, or XML bombs."""
+    if xml and _blows_up(data):
+        raise ValueError("its XML entities expand to far more than was sent")
+    # Each term in JSON takes two objects; the row and its result enclose all of them.
+    written = [(b"<<", _TERMS, b"<<", b">>", 1), (b'"triple"', _OBJECTS, b"{", b"}", 2)]
+    for sign, pattern, opens, closes, each in written:
+        if data.count(sign) <= MOST_DEPTH:
+            continue
+        depth = 0
+        for found in pattern.finditer(data):
+            depth += (found[0] == opens) - (found[0] == closes and depth > 0)
+            if depth > MOST_DEPTH * each:
+                raise ValueError(f"its triple terms nest more than {MOST_DEPTH} deep")
+
+
+def _blows_up(document: bytes) -> bool:
     """Return whether an XML document's entities are nested or expand to too much."""
     # Parsers differ in whether they accept these words in lower case.
     begun = _BEGUN.search(document)
@@ -334,15 +344,12 @@ def document_triples(reply: Reply, base: str, most: int) -> tuple[list[Triple], 
         return [], "the answer is empty"
     declared = RdfFormat.from_media_type(reply.media_type) if reply.media_type else None
     complaint = f"the answer is {reply.media_type or 'of no declared type'}, not RDF"
-    if blows_up(reply.body):
-        return [], "the answer is XML whose entities expand to far more than was sent"
     start = reply.body[:400].lstrip().lower()
     guessed = next((k for k, begins in _BEGINNINGS.items() if start.startswith(begins)), None)
     for kind in dict.fromkeys(k for k in (declared, guessed) if k is not None):
         triples: list[Triple] = []
         try:
-            check_terms(reply.body)
-            for quad in parse(reply.body, kind, base_iri=base):
+            for quad in parse_rdf(reply.body, kind, base_iri=base):
                 triples.append(quad.triple)
                 if len(triples) >= most:
                     break

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
 from itertools import pairwise
 
@@ -147,9 +147,7 @@ def _fixes(query: str, tokens: Sequence[Token], offset: int) -> Iterator[tuple[s
     yield from _brackets(query, tokens)
     yield from _aggregate(tokens)
     for before, token in pairwise(tokens):
-        for code, applies, hint in _PAIRWISE:
-            if applies(before, token):
-                yield code, hint.format(before=before.text, token=token.text.upper())
+        yield from _pair(before, token)
     if re.search(r"[=!]=\s*=|[^!<>=]==[^=]", query):
         yield "equals", "compare with a single ="
     yield from _function(tokens)
@@ -161,43 +159,24 @@ def _fixes(query: str, tokens: Sequence[Token], offset: int) -> Iterator[tuple[s
     )
 
 
-_PAIRWISE: tuple[tuple[str, Callable[[Token, Token], bool], str], ...] = (
-    (
-        "filter-parentheses",
-        lambda before, token: before.is_word("FILTER") and token.kind in ("variable", "string"),
-        "put the condition of FILTER into parentheses: FILTER(...)",
-    ),
-    (
-        "bind",
-        lambda before, token: before.is_word("BIND") and token.text != "(",
-        "write BIND(expression AS ?name)",
-    ),
-    (
-        "order-direction",
-        lambda before, token: token.is_word("DESC", "ASC") and before.kind == "variable",
-        "write ORDER BY {token}({before})",
-    ),
-    (
-        "order-path",
-        lambda before, token: token.is_word("DESC", "ASC") and before.kind in ("name", "iri"),
-        "bind it to a variable in the pattern, {before} ?value, and write ORDER BY {token}(?value)",
-    ),
-    (
-        "like",
-        lambda before, token: token.is_word("LIKE"),
-        'SPARQL has no LIKE: use FILTER(CONTAINS(LCASE(STR(?x)), "text"))',
-    ),
-    (
-        "and-or",
-        lambda before, token: token.is_word("AND", "OR") and token.text.isupper(),
-        "write && for AND and || for OR inside FILTER",
-    ),
-    (
-        "sql",
-        lambda before, token: token.is_word("JOIN", "ON", "TABLE"),
-        "this is SQL: in SPARQL, triple patterns that share a variable are joined",
-    ),
-)
+def _pair(before: Token, token: Token) -> Iterator[tuple[str, str]]:
+    """Yield the fixes of two words that cannot follow one another."""
+    text = token.text.upper()
+    if before.is_word("FILTER") and token.kind in ("variable", "string"):
+        yield "filter-parentheses", "put the condition of FILTER into parentheses: FILTER(...)"
+    if before.is_word("BIND") and token.text != "(":
+        yield "bind", "write BIND(expression AS ?name)"
+    if text in ("DESC", "ASC") and before.kind == "variable":
+        yield "order-direction", f"write ORDER BY {text}({before.text})"
+    if text in ("DESC", "ASC") and before.kind in ("name", "iri"):
+        bound = f"bind it to a variable in the pattern, {before.text} ?value"
+        yield "order-path", f"{bound}, and write ORDER BY {text}(?value)"
+    if token.is_word("LIKE"):
+        yield "like", 'SPARQL has no LIKE: use FILTER(CONTAINS(LCASE(STR(?x)), "text"))'
+    if token.text in ("AND", "OR"):
+        yield "and-or", "write && for AND and || for OR inside FILTER"
+    if token.is_word("JOIN", "ON", "TABLE"):
+        yield "sql", "this is SQL: in SPARQL, triple patterns that share a variable are joined"
 
 
 def _odd_character(query: str, tokens: Sequence[Token]) -> Iterator[tuple[str, str]]:

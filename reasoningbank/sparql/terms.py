@@ -175,11 +175,12 @@ def compact(
 
 
 def written(
-    term: Term, prefixes: Mapping[str, str] = STANDARD_PREFIXES, max_chars: int = 200
+    term: Term | str, prefixes: Mapping[str, str] = STANDARD_PREFIXES, max_chars: int = 200
 ) -> str:
-    """Return a term as a query writes it, with known prefixes; long text is cut."""
-    if isinstance(term, NamedNode):
-        return _compact_iri(term.value, prefixes, max_chars)
+    """Return a term, or an IRI given as text, as a query writes it; long text is cut."""
+    if isinstance(term, NamedNode | str):
+        text = term if isinstance(term, str) else term.value
+        return _compact_iri(text, prefixes, max_chars)
     if isinstance(term, Triple):
         return f"<<( {' '.join(written(part, prefixes, max_chars) for part in term)} )>>"
     if isinstance(term, BlankNode):

@@ -353,24 +353,3 @@ def check_update_size(tokens: Iterable[Token]) -> None:
         elif not data or token.text in _OPEN or token.text in _CLOSE:
             operation.append(token)
     check_query_size(operation, "update")
-
-
-#: Strings, IRIs and comments are skipped; the rest opens or closes a triple term.
-_TERMS = re.compile(
-    rb'"""(?:"{0,2}(?:[^"\\]|\\.))*"""|"(?:[^"\\\n]|\\.)*"|<[^<>"\s]*>|\#[^\n]*|<<|>>', re.DOTALL
-)
-_OBJECTS = re.compile(rb'"(?:[^"\\]|\\.)*"|[{}]', re.DOTALL)
-
-
-def check_terms(data: bytes) -> None:
-    """Refuse RDF or results in which triple terms nest too deeply for Oxigraph's parsers."""
-    # Each term in JSON takes two objects; the row and its result enclose all of them.
-    written = [(b"<<", _TERMS, b"<<", b">>", 1), (b'"triple"', _OBJECTS, b"{", b"}", 2)]
-    for sign, pattern, opens, closes, each in written:
-        if data.count(sign) <= MOST_DEPTH:
-            continue
-        depth = 0
-        for found in pattern.finditer(data):
-            depth += (found[0] == opens) - (found[0] == closes and depth > 0)
-            if depth > MOST_DEPTH * each:
-                raise ValueError(f"its triple terms nest more than {MOST_DEPTH} deep")

@@ -382,12 +382,12 @@ def _sizes(found: sparql.Discovery) -> dict[str, int]:
     datasets = found.void.datasets
     whole = [d.triples for d in datasets if d.triples is not None and not d.graph]
     parts = [d.triples for d in datasets if d.triples is not None and d.graph]
-    partitions = [part for d in datasets for part in d.classes]
-    properties = {part.property for d in datasets for part in d.properties}
-    properties |= {p.property for part in partitions for p in part.properties}
+    properties = {
+        p for d in datasets for used in (d.properties, *d.of_class.values()) for p in used
+    }
     sizes = {
         "triples": max(whole, default=0) or sum(parts),
-        "classes": len({part.class_ for part in partitions}),
+        "classes": len({name for d in datasets for name in d.classes}),
         "properties": len(properties),
     }
     return {name: size for name, size in sizes.items() if size}

@@ -31,7 +31,7 @@ from reasoningbank.experiment.plan import hidden_tasks
 from reasoningbank.lm import parse_name
 from reasoningbank.memory.experience import Experience
 from reasoningbank.nl2sparql.confidence import confidence_in
-from reasoningbank.schema.empty import explain_query
+from reasoningbank.schema import explain_query
 from reasoningbank.trajectory import Event, Usage
 
 #: Called with the name of an event and its data.

@@ -180,7 +180,7 @@ def test_operations_may_be_members_of_a_term() -> None:
     )
     for wrong, told in (
         (op("PUT", url=E, data=made), "$.args.data wrong-type"),
-        (op("Str", input={**made, "lang": "da"}), "$.args.input.type unmapped-key"),
+        (op("Str", input={**made, "lang": "da"}), "$.args.input bad-term"),
         (op("Str", input={**made, "value": op("GET", url=E)}), "$.args.input.value wrong-type"),
     ):
         assert said(mistakes(wrong, ["u"])[0]) == told

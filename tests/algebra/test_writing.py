@@ -490,9 +490,9 @@ def test_a_write_is_on_disk_before_it_is_sent(file: Path) -> None:
     with Journal(file) as journal:
         write = journal.begin("PUT", "http://e/ø", "d1", {})
         assert on_disk(file) == [("http://e/ø", "unanswered")]
-        journal.end(write, "done", status=201)
+        journal.update(write, state="done", status=201)
         assert on_disk(file) == [("http://e/ø", "done")]
-        journal.again(write, {})
+        journal.update(write, condition={})
         assert on_disk(file) == [("http://e/ø", "unanswered")]
 
 
@@ -500,7 +500,7 @@ def test_a_resumed_run_knows_what_was_done_and_what_is_not_known(file: Path) -> 
     with Journal(file) as journal:
         for number, state in enumerate(("done", "refused", "not sent", "unanswered")):
             write = journal.begin("POST", f"http://e/{number}", "d", {"If-Match": '"x"'})
-            journal.end(write, state)  # type: ignore[arg-type]
+            journal.update(write, state=state)
         journal.begin("POST", "http://e/4", "d", {})
     with Journal(file, resume=True) as again:
         known = [again.earlier("POST", f"http://e/{number}", "d") for number in range(5)]
@@ -518,7 +518,7 @@ def test_equal_writes_are_taken_one_by_one_and_done_ones_first(file: Path) -> No
     with Journal(file) as journal:
         journal.begin("POST", "http://e/", "d", {})
         for _ in range(2):
-            journal.end(journal.begin("POST", "http://e/", "d", {}), "done")
+            journal.update(journal.begin("POST", "http://e/", "d", {}), state="done")
     with Journal(file, resume=True) as again:
         taken = [again.earlier("POST", "http://e/", "d") for _ in range(4)]
         assert [write and write.state for write in taken] == ["done", "done", "unanswered", None]
@@ -530,7 +530,8 @@ def test_a_repeated_write_keeps_its_number(file: Path) -> None:
     with Journal(file, resume=True) as again:
         earlier = again.earlier("POST", "http://e/", "d")
         assert earlier is not None
-        again.end(again.again(earlier, {"If-Match": '"y"'}), "done", status=200)
+        sent = again.update(earlier, condition={"If-Match": '"y"'}, earlier=False)
+        again.update(sent, state="done", status=200)
         assert [(write.number, write.state) for write in again.writes()] == [(1, "done")]
     with Journal(file, resume=True) as last:
         assert [write.state for write in last.writes()] == ["done"]
@@ -570,7 +571,7 @@ def test_a_write_that_the_disk_does_not_take_is_not_recorded(file: Path) -> None
     with Journal(file) as journal:
         with full_disk(), raises(RecordError, "journal-unwritable"):
             journal.begin("POST", "http://e/1", "d", {})
-        journal.end(journal.begin("POST", "http://e/2", "d", {}), "done")
+        journal.update(journal.begin("POST", "http://e/2", "d", {}), state="done")
     with Journal(file, resume=True) as again:
         assert [(write.url, write.state) for write in again.writes()] == [("http://e/2", "done")]
 

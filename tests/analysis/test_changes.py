@@ -5,9 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
 from reasoningbank.analysis import changed_answers
 from reasoningbank.analysis.summary import summarise
 from reasoningbank.analysis.tables import tables_of
+from reasoningbank.cli.summary import print_changes
 from reasoningbank.experiment import TrialKey, TrialRecord
 from reasoningbank.trajectory import Trajectory, Usage
 
@@ -52,13 +55,20 @@ RECORDS = [
 
 def test_changes_are_questions_that_only_the_first_arm_answers() -> None:
     changes = changed_answers(RECORDS, "learned", "none")
-    assert [change.question for change in changes] == ["b1?", "a1?"]
-    first = changes[0]
-    assert (first.before.arm, first.before.outcome) == ("none", "1 of 1 rows missing")
-    assert (first.after.outcome, first.after.sparql) == ("right", "SELECT learned")
-    assert first.after.rows == (("1",), ("",), ("3",))
-    assert first.after.total == 9
+    assert [(str(before.key), str(after.key)) for before, after in changes] == [
+        ("none/b1.0", "learned/b1.0"),
+        ("none/a1.0", "learned/a1.0"),
+    ]
     assert len(changed_answers(RECORDS, "learned", "none", most=1)) == 1
+
+
+def test_changes_are_printed_with_their_first_rows(capsys: pytest.CaptureFixture[str]) -> None:
+    summary = summarise(RECORDS, comparison=("learned", "none"))
+    print_changes(summary, changed_answers(RECORDS, "learned", "none", most=1))
+    assert capsys.readouterr().out.splitlines()[:9] == [
+        "", "b1? (iid)", "  none: 1 of 1 rows missing", "    SELECT none", "    → 1", "    → ",
+        "    → 3", "    → 6 more rows", "  learned: right",
+    ]  # fmt: skip
 
 
 def test_a_question_with_a_defective_gold_in_one_arm_is_no_change() -> None:

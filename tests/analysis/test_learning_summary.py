@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from learned_run import HELD_OUT, STREAM, records, shown, step, trial, verdict, write
+from learned_run import HELD_OUT, STREAM, records, rollout, shown, step, trial, verdict, write
 from typer.testing import CliRunner
 
 from reasoningbank.analysis import (
@@ -229,10 +229,11 @@ def test_judges_are_held_against_execution_over_the_streams(summary: RunSummary)
 
 
 def test_the_other_attempts_of_a_trial_are_judged_too() -> None:
-    rollouts: tuple[dict[str, Any], ...] = (
-        {"verdict": verdict(True), "judgements": {"lm:local": {"success": False}}},
-        {"verdict": verdict(False, rows=0), "judgements": {"lm:local": {"success": False}}},
-        {"verdict": None, "judgements": {}},
+    said_no = {"lm:local": {"success": False}}
+    rollouts = (
+        rollout(1, True, judgements=said_no),
+        rollout(2, False, verdict=verdict(False, rows=0), judgements=said_no),
+        rollout(3, False, verdict=None),
     )
     sampled = trial("a", "s1", 0, False, step=0, rollouts=rollouts)
     found = summarise([sampled, trial("a", "s2", 0, True, step=1)])
@@ -246,7 +247,7 @@ def test_the_other_attempts_of_a_trial_are_judged_too() -> None:
 
 
 def test_what_was_spent_is_held_against_what_was_wanted() -> None:
-    other = {"verdict": verdict(True), "judgements": {}}
+    other = rollout(1, True)
     one = trial("matched", "h1", 0, True, rollouts=(other,), usage=Usage(prompt_tokens=300),
                 tokens_wanted=200)  # fmt: skip
     # A single attempt was enough: it counts as well.
@@ -268,10 +269,10 @@ def test_what_a_budget_ended_is_told_by_cause() -> None:
     late = exhausted("seconds")
     calls = exhausted("lm_calls")
     long = exhausted("context_window")
-    rollout = {"verdict": verdict(False), "judgements": {}}
+    others = rollout(1, False, **late), rollout(2, False)
     found = summarise(
         [
-            trial("a", "h1", 0, False, rollouts=({**rollout, **late}, rollout), **late),
+            trial("a", "h1", 0, False, rollouts=others, **late),
             trial("a", "h2", 0, False, **calls),
             trial("a", "h3", 0, False, **long),
             trial("b", "h1", 0, True),

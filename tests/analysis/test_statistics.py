@@ -471,12 +471,12 @@ def test_the_level_of_the_sign_flip_test() -> None:
 
 def test_replicates_have_students_interval() -> None:
     values = [0.10, 0.25, 0.15, 0.30]
-    found = t_mean(values)
+    found = t_mean(values, (0.0, 1.0))
     expected = stats.t.interval(0.95, 3, np.mean(values), stats.sem(values))
     assert (found.low, found.high) == (pytest.approx(expected[0]), pytest.approx(expected[1]))
     assert t_p(values) == pytest.approx(stats.ttest_1samp(values, 0).pvalue)
     for no_spread in ([0.2], [0.2, 0.2], []):
-        assert math.isnan(t_mean(no_spread).low)
+        assert math.isnan(t_mean(no_spread, (0.0, 1.0)).low)
         assert math.isnan(t_p(no_spread))
 
 

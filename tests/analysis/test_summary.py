@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from reasoningbank.analysis import learning_curves, summarise
+from reasoningbank.analysis import summarise
 from reasoningbank.analysis.statistics import clopper_pearson, wilson
 from reasoningbank.experiment import RunFolder, TrialKey, TrialRecord
 from reasoningbank.trajectory import Trajectory, Usage
@@ -223,9 +223,10 @@ def test_a_learning_stream_has_orders_for_replicates() -> None:
     assert "(no CI)" in alone.comparisons[0].sentence()
     assert math.isnan(alone.arms[0].mean.low)
     json.dumps(short.to_json(), allow_nan=False)
-    curve = learning_curves([*learner, trial("plain", "1", True)])
-    assert list(curve) == ["learner"]
-    assert curve["learner"].mean == pytest.approx((1 / 3, 2 / 3, 2 / 3, 0.75))
+    online = summarise([*learner, trial("plain", "1", True)]).online
+    assert online is not None
+    assert list(online.curves) == ["learner"]
+    assert online.curves["learner"].mean == pytest.approx((1 / 3, 2 / 3, 2 / 3, 0.75))
 
 
 @pytest.mark.parametrize("run", ["uniprot_baseline", "uniprot_floor", "uniprot_tools"])

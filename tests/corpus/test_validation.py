@@ -22,7 +22,7 @@ from reasoningbank.corpus import (
     validate,
 )
 from reasoningbank.corpus.shacl import RB
-from reasoningbank.corpus.validation import SEVERITIES, severity_of, shapes_file
+from reasoningbank.corpus.validation import SEVERITIES, severity_of, shapes
 from reasoningbank.errors import UsageError
 from reasoningbank.findings import Finding
 from reasoningbank.sparql import EndpointConfig, SPARQLClient
@@ -138,17 +138,17 @@ def test_each_gold_is_parsed_once(folder: Folder, monkeypatch: pytest.MonkeyPatc
 
 
 def test_the_shapes_are_shapes_and_their_severities_are_ours() -> None:
-    shapes = Graph().parse(shapes_file())
-    conforms, _, told = pyshacl.validate(Graph(), shacl_graph=shapes, meta_shacl=True)
+    graph = shapes("examples.ttl")
+    conforms, _, told = pyshacl.validate(Graph(), shacl_graph=graph, meta_shacl=True)
     assert conforms, told
     names = {SH.Violation: "error", SH.Warning: "warning", SH.Info: "info"}
-    found = set(shapes.subjects(RDF.type, SH.PropertyShape))
+    found = set(graph.subjects(RDF.type, SH.PropertyShape))
     assert len(found) > 15
     for shape in found:
-        code = str(shapes.value(shape, URIRef(RB + "finding")))
-        severity = shapes.value(shape, SH.severity) or SH.Violation
+        code = str(graph.value(shape, URIRef(RB + "finding")))
+        severity = graph.value(shape, SH.severity) or SH.Violation
         assert SEVERITIES[code] == names[severity], shape
-        assert shapes.value(shape, SH.message), shape
+        assert graph.value(shape, SH.message), shape
 
 
 def test_every_defect_is_an_error() -> None:
@@ -157,11 +157,11 @@ def test_every_defect_is_an_error() -> None:
 
 def test_the_shapes_stand_alone(folder: Folder) -> None:
     root = folder(a=GOOD.replace("NAME", "a"), b=GOOD.replace("NAME", "b"))
-    shapes = Graph().parse(shapes_file())
+    graph = shapes("examples.ttl")
     data = Graph().parse(root / "a.ttl")
-    assert pyshacl.validate(data, shacl_graph=shapes)[0]
+    assert pyshacl.validate(data, shacl_graph=graph)[0]
     data.parse(data=HEAD + 'ex:c a sh:SPARQLExecutable ; rb:bag "no" .', format="turtle")
-    conforms, _, told = pyshacl.validate(data, shacl_graph=shapes)
+    conforms, _, told = pyshacl.validate(data, shacl_graph=graph)
     assert not conforms
     for said in ("has no query", "has no question", "names no endpoint", "rb:bag"):
         assert said in told

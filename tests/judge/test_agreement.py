@@ -12,7 +12,6 @@ from reasoningbank.judge import (
     agreement,
     agreement_with,
     compare_files,
-    pairs_with,
     read_answer,
     rule_verdict,
 )
@@ -187,13 +186,7 @@ def test_pairs_come_from_records() -> None:
             {"lm:x": {"success": None, "status": "unparsed"}},
         ),
     ]
-    assert pairs_with("lm:x", records) == [
-        (True, True),
-        (False, True),
-        (False, False),
-        (False, False),
-    ]
-    assert agreement_with("lm:x", records).precision == 0.5
+    assert agreement_with("lm:x", records) == Agreement(1, 1, 0, 2)
     assert agreement_with("lm:x", records, metric="lenient").precision == 1.0
     # The rule needs no judgement in the record, and judges all that was run.
     assert agreement_with("rule", records) == Agreement(2, 2, 0, 2)

@@ -130,7 +130,7 @@ def test_what_did_not_run_has_failed_without_asking(query: str | None, why: str)
     lm = Listening(YES)
     seen = case_of("Which?", query, Trajectory(), result=None, failure="it does not parse")
     verdict = LMJudge(lm).judge(seen)
-    assert (verdict.success, verdict.status, verdict.decided) == (False, "not_asked", True)
+    assert (verdict.success, verdict.status) == (False, "not_asked")
     assert why in verdict.reason
     assert lm.asked == []
 
@@ -161,7 +161,7 @@ class Raw(dspy.BaseLM):  # type: ignore[misc]
 )
 def test_a_reply_that_says_neither_is_told_apart(reply: str) -> None:
     verdict = LMJudge(Raw(reply)).judge(case())
-    assert (verdict.status, verdict.success, verdict.decided) == ("unparsed", None, False)
+    assert (verdict.status, verdict.success) == ("unparsed", None)
 
 
 def test_a_reply_that_was_cut_still_counts_if_it_decides() -> None:

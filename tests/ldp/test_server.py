@@ -300,7 +300,7 @@ def test_a_query_that_fails_half_way_is_an_error(
         out.write(b"half")
         raise OSError("the disk failed")
 
-    monkeypatch.setattr(module, "query_result", lambda *_: ("text/csv", write))
+    monkeypatch.setattr(module, "query_result", lambda *_: module.Response(200, write=write))
     reply = web.get("sparql", params={"query": "ASK {}"})
     assert (reply.status_code, "half" in reply.text) == (500, False)
 

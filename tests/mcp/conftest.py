@@ -12,9 +12,10 @@ from pathlib import Path
 import pytest
 import uvicorn
 
+from reasoningbank.algebra import Limits
 from reasoningbank.corpus import load_pack
 from reasoningbank.ldp import LDPServer
-from reasoningbank.mcp import ProgramLimits, Sessions, Settings, Shared, listening
+from reasoningbank.mcp import Sessions, Settings, Shared, listening
 from reasoningbank.mcp.server import PATH, http_server
 from reasoningbank.memory import MemoryBank, MemoryItem
 
@@ -134,7 +135,7 @@ def settings(pack_folder: Path, bank_file: Path, documents: LDPServer) -> Settin
         pack=load_pack(pack_folder),
         bank=bank_file,
         allow_write=(documents.base,),
-        limits=ProgramLimits(requests=40, rows=500, seconds=60.0),
+        limits=Limits(requests=40, rows=500, seconds=60.0),
     )
 
 

@@ -18,11 +18,9 @@ from reasoningbank.trajectory import Recorder, Usage
 @pytest.fixture
 def asker() -> Asker:
     """An asker whose model was not opened."""
-    made = Asker.__new__(Asker)
     world: Any = SimpleNamespace(endpoint=SimpleNamespace(url="http://e/", source="E"))
-    made._world, made._arm, made._experiment = world, None, None  # type: ignore[assignment]
-    made._lock = threading.Lock()
-    return made
+    experiment: Any = SimpleNamespace(arms=(None,))
+    return Asker(world, experiment)
 
 
 def test_a_question_that_waits_is_given_up_when_it_is_called_off(
@@ -39,7 +37,7 @@ def test_a_question_that_waits_is_given_up_when_it_is_called_off(
         except ToolError as error:
             faults.append(error)
 
-    with asker._lock:
+    with asker.lock:
         threads = [threading.Thread(target=ask, args=(stop,)) for stop in stops]
         for thread in threads:
             thread.start()

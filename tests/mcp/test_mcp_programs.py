@@ -13,9 +13,10 @@ import pytest
 from mcp import Client
 from mcp_calls import answer, line
 
+from reasoningbank.algebra import Limits
 from reasoningbank.corpus import load_pack
 from reasoningbank.ldp import LDPServer
-from reasoningbank.mcp import ProgramLimits, Settings
+from reasoningbank.mcp import Settings
 from reasoningbank.tools.returns import MAX_CHARS
 
 if TYPE_CHECKING:
@@ -315,15 +316,15 @@ async def test_tables_and_graphs_are_looked_at_too(server: Serving) -> None:
 @pytest.mark.parametrize(
     ("query", "limits", "said"),
     [
-        (LABELS, ProgramLimits(requests=2), "requests"),
-        ("SELECT ?s { ?s ?p ?o }", ProgramLimits(rows=4), "rows"),
+        (LABELS, Limits(requests=2), "requests"),
+        ("SELECT ?s { ?s ?p ?o }", Limits(rows=4), "rows"),
     ],
 )
 async def test_a_program_has_limits(
     settings: Settings,
     serve: Callable[..., AbstractContextManager[Serving]],
     query: str,
-    limits: ProgramLimits,
+    limits: Limits,
     said: str,
 ) -> None:
     again = op("ASK", endpoint=ENDPOINT, query="ASK {}")

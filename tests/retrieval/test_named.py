@@ -117,7 +117,6 @@ def test_faiss_keeps_what_the_table_keeps(steps: list[tuple[bool, list[int]]]) -
             else:
                 index.drop(keys)
         assert len(indexes[0]) == len(indexes[1])
-        assert all((key in indexes[0]) == (key in indexes[1]) for key in range(10))
     query = np.array([0.6, 0.8], dtype=np.float32)
     (ours, cosines), (others, found) = (index.cosines(query) for index in indexes)
     assert sorted(ours.tolist()) == sorted(others.tolist())

@@ -22,7 +22,7 @@ from reasoningbank.schema import (
     lint,
     probe_run,
 )
-from reasoningbank.schema.lint import MOST_CHARS, MOST_FINDINGS
+from reasoningbank.schema.diagnosis import MOST_CHARS, MOST_FINDINGS
 from reasoningbank.sparql import EndpointConfig, OxigraphServer, Result, SPARQLClient, prepare
 
 #: A wrong query, and the findings on it: code and some fields.
@@ -708,7 +708,7 @@ def test_requests_end_with_the_time_for_them(
 
         return wait
 
-    monkeypatch.setattr("reasoningbank.sparql.probing.MOST_SECONDS", 0.5)
+    monkeypatch.setattr("reasoningbank.schema.lookups.MOST_SECONDS", 0.5)
     texts = " ".join(f'?p up:mnemonic "NOBODY{n}" .' for n in range(30))
     prepared = SPARQLClient(sample).prepare(f"SELECT * {{ {texts} }}")
     run = slow(probe_run(sample))

@@ -85,14 +85,9 @@ def test_statistics_of_the_store(described: SPARQLClient) -> None:
         40,
         9,
     )
-    assert [(c.class_, c.entities) for c in dataset.classes] == [
-        ("http://e/Bush", 8),
-        ("http://e/Tree", 7),
-    ]
-    assert [(p.property, p.triples) for p in dataset.classes[1].properties] == [
-        ("http://e/height", 6)
-    ]
-    assert [(p.property, p.triples) for p in dataset.properties] == [("http://e/in", 30)]
+    assert [*dataset.classes.items()] == [("http://e/Bush", 8), ("http://e/Tree", 7)]
+    assert dataset.of_class["http://e/Tree"] == {"http://e/height": 6}
+    assert dataset.properties == {"http://e/in": 30}
 
 
 def test_nothing_offered_is_said_and_no_error(client: SPARQLClient) -> None:
@@ -289,10 +284,7 @@ def test_blank_nodes_of_two_graphs_stay_apart(faulty: FaultyServer) -> None:
     graphs = (Answer(200, part.format(n).encode(), {"Content-Type": "text/plain"}) for n in "12")
     faulty.script(Answer(200, b"?g\n<http://g/1>\n<http://g/2>\n"), *graphs)
     found = void_description(SPARQLClient(EndpointConfig(faulty.url)))
-    assert [[c.class_ for c in d.classes] for d in found.datasets] == [
-        ["http://e/C1"],
-        ["http://e/C2"],
-    ]
+    assert [list(d.classes) for d in found.datasets] == [["http://e/C1"], ["http://e/C2"]]
 
 
 def test_relative_addresses_are_read_as_public_ones(faulty: FaultyServer) -> None:
@@ -356,8 +348,8 @@ def test_statistics_are_cut_and_told(
     assert "more than 12 triples" in found.notes[0]
     # What matters most was read: datasets and classes; properties, the most, were left out.
     assert found.named_graphs[0] == NamedGraph("http://e/trees", 40)
-    assert [c.class_ for c in found.datasets[0].classes] == ["http://e/Bush", "http://e/Tree"]
-    assert found.datasets[0].properties == ()
+    assert list(found.datasets[0].classes) == ["http://e/Bush", "http://e/Tree"]
+    assert found.datasets[0].properties == {}
 
 
 @pytest.fixture(scope="module")
@@ -382,13 +374,8 @@ def test_a_foreign_engine_is_read_too(described_by_virtuoso: EndpointConfig) -> 
     assert (found.void.origin, found.graphs_via) == ("store", "description")
     assert found.named_graphs[0] == NamedGraph("http://e/trees", 40)
     (dataset,) = found.void.datasets
-    assert [(c.class_, c.entities) for c in dataset.classes] == [
-        ("http://e/Bush", 8),
-        ("http://e/Tree", 7),
-    ]
-    assert [(p.property, p.triples) for p in dataset.classes[1].properties] == [
-        ("http://e/height", 6)
-    ]
+    assert [*dataset.classes.items()] == [("http://e/Bush", 8), ("http://e/Tree", 7)]
+    assert dataset.of_class["http://e/Tree"] == {"http://e/height": 6}
 
 
 def test_a_foreign_engine_without_statistics(virtuoso: VirtuosoServer) -> None:

@@ -8,12 +8,11 @@ that all hold at once.
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Annotated, Any
 
-from rdflib import OWL, RDF, RDFS, Graph, Literal, URIRef
+from rdflib import OWL, RDF, RDFS, Graph, Literal, Namespace, URIRef
 
 from reasoningbank.algebra import queries
 from reasoningbank.algebra.evaluation import Evaluation, QueryRequest
@@ -30,7 +29,7 @@ from reasoningbank.algebra.operation import (
     define,
 )
 from reasoningbank.algebra.terms import ProgramError, locating, one_of, scalar
-from reasoningbank.algebra.values import Row, Value
+from reasoningbank.algebra.values import Value
 from reasoningbank.errors import QueryError
 
 _ASKING, _VALUES, _ONTOLOGIES = (
@@ -197,41 +196,22 @@ def joined_with_values(
 
 #: The vocabularies of ontologies are not part of them.
 _OWN = (str(RDF), str(RDFS), str(OWL))
-_INCLUDES = {
-    RDFS.domain: URIRef("http://schema.org/domainIncludes"),
-    RDFS.range: URIRef("http://schema.org/rangeIncludes"),
-}
+_SCHEMA = Namespace("http://schema.org/")
 
 
-def _rows(run: Evaluation, endpoint: str, query: str) -> Iterator[Row]:
-    return run.counted(run.runtime.select(endpoint, queries.QUERIES["prefixes"] + query).rows)  # type: ignore[return-value]
-
-
-def _described(run: Evaluation, endpoint: str, query: str, kind: URIRef, broader: URIRef) -> Graph:
-    """Return the declarations of classes or properties."""
-    parts = {
-        "label": RDFS.label,
-        "comment": RDFS.comment,
-        "super": broader,
-        "domain": RDFS.domain,
-        "range": RDFS.range,
-    }
-    graph = Graph()
-    for row in _rows(run, endpoint, query):
-        thing = row["thing"]
+def _constructed(run: Evaluation, endpoint: str, query: str) -> Graph:
+    """Return what a query constructs about classes or properties."""
+    graph = run.runtime.graph(endpoint, queries.QUERIES["prefixes"] + query)
+    for thing in set(graph.subjects()):
         if not isinstance(thing, URIRef) or str(thing).startswith(_OWN):
-            continue
-        graph.add((thing, RDF.type, kind))
-        for name, predicate in parts.items():
-            if name in row:
-                graph.add((thing, predicate, row[name]))
+            graph.remove((thing, None, None))
     return graph
 
 
 @define("ExtractClasses", "graph", _ONTOLOGIES)
 def extract_classes(run: Evaluation, endpoint: Endpoint) -> Value:
     """Extracts the classes of a dataset as an OWL ontology: declared ones, and those in use."""
-    return _described(run, endpoint, queries.QUERIES["classes"], OWL.Class, RDFS.subClassOf)
+    return _constructed(run, endpoint, queries.QUERIES["classes"])
 
 
 @define("ExtractObjectProperties", "graph", _ONTOLOGIES)
@@ -259,19 +239,16 @@ def _properties(
 ) -> Graph:
     """Return the properties of the first kind, with domains and ranges as declared or used."""
     kind, other = kinds
-    query = queries.QUERIES["properties"] % (kind, condition, other)
-    graph = _described(run, endpoint, query, OWL[kind], RDFS.subPropertyOf)
-    for predicate, used in (
-        (RDFS.domain, queries.QUERIES["domains"] % condition),
-        (RDFS.range, ranges),
+    query = queries.QUERIES["properties"] % (kind, kind, condition, other)
+    graph = _constructed(run, endpoint, query)
+    for used, one, several in (
+        (queries.QUERIES["domains"] % condition, RDFS.domain, _SCHEMA.domainIncludes),
+        (ranges, RDFS.range, _SCHEMA.rangeIncludes),
     ):
-        found: defaultdict[URIRef, set[URIRef]] = defaultdict(set)
-        for row in _rows(run, endpoint, used):
-            thing, what = row["thing"], row.get("domain", row.get("range"))
-            if isinstance(thing, URIRef) and isinstance(what, URIRef) and str(OWL) not in what:
-                found[thing].add(what)
-        for named, others in found.items():
-            if (named, None, None) in graph and (named, predicate, None) not in graph:
-                for what in others:
-                    graph.add((named, _INCLUDES[predicate] if len(others) > 1 else predicate, what))
+        found = _constructed(run, endpoint, used)
+        for thing in set(found.subjects()):
+            classes = {what for what in found.objects(thing) if str(OWL) not in str(what)}
+            if (thing, None, None) in graph and (thing, one, None) not in graph:
+                for what in classes:
+                    graph.add((thing, one if len(classes) == 1 else several, what))
     return graph

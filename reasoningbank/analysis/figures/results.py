@@ -27,7 +27,7 @@ from reasoningbank.analysis.figures.canvas import (
     write,
 )
 from reasoningbank.analysis.frames import Frames
-from reasoningbank.analysis.scores import Metric, RunPlan, Score, average, metric_of, unit_of
+from reasoningbank.analysis.scores import Metric, RunPlan, Score, average
 from reasoningbank.analysis.tables import counted, share
 from reasoningbank.corpus import LEVELS
 
@@ -69,20 +69,19 @@ class View:
     """
 
     def __init__(self, frames: Frames, manifest: Manifest, *, streams: bool = False) -> None:
-        self.manifest = manifest
-        self.metric = metric_of(manifest)
+        self.plan = RunPlan(manifest)
+        self.metric = self.plan.metric
         self.metric_name = METRIC_NAMES[self.metric]
-        experiment = manifest.get("experiment") or {}
-        self._named = [str(arm.get("name")) for arm in experiment.get("arms") or ()]
         trials = frames.trials
         trials = trials if streams else trials[trials["step"].isna()]
         runs = trials.groupby("arm")["run"].nunique()
         self._shared = set(runs[runs > 1].index)
         self.trials = self.labelled(trials)
+        self._order = list(dict.fromkeys([*self.plan.arms, *self.trials["label"]]))
         self.names = self.in_order(self.trials["label"])
         judged = self.trials[self.trials["judged"]]
         self.judged = judged.assign(value=judged[self.metric].astype(float))
-        pair = experiment.get("comparison") or (self.names if len(self.names) == 2 else ())
+        pair = self.plan.settings.get("comparison") or (self.names if len(self.names) == 2 else ())
         #: The pre-registered comparison, or the two arms of a run of two; else nothing.
         self.pair = tuple(map(str, pair)) if set(pair) <= set(self.names) else ()
 
@@ -93,13 +92,12 @@ class View:
 
     def in_order(self, labels: Iterable[str]) -> list[str]:
         """Return labels each once, in the manifest's order and then as they occur."""
-        there = dict.fromkeys(labels)
-        named = [name for name in self._named if name in there]
-        return [*named, *(name for name in there if name not in named)]
+        there = set(labels)
+        return [name for name in self._order if name in there]
 
     def place(self, label: str) -> int:
         """Return an arm's place, which gives it one colour and one dash in all figures."""
-        return list(dict.fromkeys([*self._named, *self.names])).index(label)
+        return self._order.index(label)
 
     def colour(self, label: str) -> str:
         """Return an arm's colour."""
@@ -162,7 +160,7 @@ def _intervals(
     axes = chart.add_subplot()
     described = []
     for row, (name, arm, own) in enumerate(rows):
-        found = average(own, metric, unit_of(view.manifest))
+        found = average(own, metric, view.plan.unit)
         axes.plot([found.low, found.high], [row, row], color=view.colour(arm), linewidth=2.6,
                   solid_capstyle="round", alpha=0.55)  # fmt: skip
         dots(axes, [found.rate], [row], view.colour(arm), 7.5)
@@ -202,10 +200,10 @@ def paired(frames: Frames, manifest: Manifest, width: float = WIDTH) -> Chart | 
     view = View(frames, manifest)
     if not view.pair:
         return None
-    (one, other), plan, unit = view.pair, RunPlan(manifest), unit_of(manifest)
+    one, other = view.pair
     arms = [view.scores(name) for name in view.pair]
-    planned = (plan.trials(one), plan.trials(other))
-    found = compare_arms(*arms, metric=view.metric, unit=unit, planned=planned)
+    planned = (view.plan.trials(one), view.plan.trials(other))
+    found = compare_arms(*arms, metric=view.metric, unit=view.plan.unit, planned=planned)
     if found is None:
         return None
     means = view.judged.groupby(["task", "label"])["value"].mean().unstack()[[one, other]].dropna()

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 
+from reasoningbank.analysis.scores import RunPlan
 from reasoningbank.errors import RecordError, UsageError, need_package
 from reasoningbank.experiment import RunFolder, TrialRecord
 
@@ -49,10 +50,9 @@ def export_inspect(run: Path, target: Path | None = None) -> InspectExport:
 
     folder = RunFolder(run)
     manifest = folder.require_manifest()
-    experiment = manifest.get("experiment") or {}
-    settings = {str(arm.get("name")): dict(arm) for arm in experiment.get("arms") or ()}
+    plan = RunPlan(manifest)
     seeds = sorted({int(name.split(".")[-2]) for name in folder.trial_names()})
-    every = dict.fromkeys([*(experiment.get("seeds") or ()), *seeds])
+    every = dict.fromkeys([*(plan.settings.get("seeds") or ()), *seeds])
     epochs = {seed: number for number, seed in enumerate(every, 1)}
     into = target if target is not None else run / "inspect"
     damaged: dict[Path, None] = {}
@@ -67,7 +67,7 @@ def export_inspect(run: Path, target: Path | None = None) -> InspectExport:
     logs = []
     for stream in (False, True):
         for name, own in groupby(trials(stream=stream), key=lambda trial: trial.key.arm):
-            arm = settings.get(name, {"name": name})
+            arm = plan.arms.get(name, {"name": name})
             tasks = list(arm.get("tasks") or manifest.get("tasks") or ())[: arm.get("first")]
             if stream:
                 tasks = list(manifest.get("stream") or ())

@@ -250,7 +250,6 @@ class _Trial:
 
     def __init__(self, record: TrialRecord, uuid: str, config: models.GenerateConfig) -> None:
         self._record, self._uuid, self._config = record, uuid, config
-        self._count = 0
         self._events = record.trajectory.events
         self._data = [plain(record.trajectory.resolve(event.data)) for event in self._events]
         ends = {e.parent: e for e in self._events if e.kind == "tool_result"}
@@ -335,27 +334,27 @@ class _Trial:
         question, gold = plain(record.question), plain(record.gold)
         end, stop = record.usage.seconds, record.usage.seconds + record.judge_seconds
         sample = Sample(input=question, target=gold, id=key.task, metadata={"seed": key.seed})
-        found: list[events.Event] = [events.SampleInitEvent(sample=sample, **self._at(0.0))]
+        found: list[tuple[float, events.Event]] = [(0.0, events.SampleInitEvent(sample=sample))]
         for event in self._events:
             data = self._data[event.index]
             if event.kind == "lm_call":
-                found.append(self._model(event, data))
+                found.append((event.at, self._model(event, data)))
             elif event.index in self._calls:
-                found.append(self._called(event))
+                found.append((event.at, self._called(event)))
             elif event.kind != "tool_result":
                 # A result is with its call.
-                at = self._at(event.at)
-                found.append(events.InfoEvent(source=event.kind, data=data, **at))
+                found.append((event.at, events.InfoEvent(source=event.kind, data=data)))
         if limit is not None:
-            kind, most, reason = limit.type, limit.limit, limit.reason or ""
-            at = self._at(end)
-            found.append(events.SampleLimitEvent(type=kind, message=reason, limit=most, **at))
+            said = {"type": limit.type, "limit": limit.limit, "message": limit.reason or ""}
+            found.append((end, events.SampleLimitEvent(**said)))
         if error is not None:
-            found.append(events.ErrorEvent(error=error, **self._at(end)))
+            found.append((end, events.ErrorEvent(error=error)))
         for name, score in scores.items():
-            at = self._at(stop)
-            found.append(events.ScoreEvent(score=score, target=gold, scorer=name, **at))
-        return found
+            found.append((stop, events.ScoreEvent(score=score, target=gold, scorer=name)))
+        for number, (at, made) in enumerate(found, 1):
+            made.uuid, made.working_start = self._id("event", number), at
+            made.timestamp = moment(record.started, at)
+        return [made for _, made in found]
 
     def _within_code(self, event: Event) -> bool:
         inside = event.parent is not None and self._events[event.parent].kind == "code"
@@ -384,7 +383,6 @@ class _Trial:
             cache="read" if data.get("from_cache") else None,
             completed=moment(self._record.started, event.at + event.seconds),
             working_time=event.seconds,
-            **self._at(event.at),
             metadata=extra or None,
         )
 
@@ -399,16 +397,7 @@ class _Trial:
             completed=moment(self._record.started, event.at + seconds),
             working_time=seconds,
             message_id=None if self._within_code(event) else self._id("answer", event.index),
-            **self._at(event.at),
         )
-
-    def _at(self, seconds: float) -> dict[str, Any]:
-        self._count += 1
-        return {
-            "uuid": self._id("event", self._count),
-            "timestamp": moment(self._record.started, seconds),
-            "working_start": seconds,
-        }
 
 
 def _call_usage(data: Mapping[str, Any]) -> ModelUsage | None:

@@ -31,6 +31,7 @@ from jinja2 import Environment, PackageLoader
 from reasoningbank.analysis import tables
 from reasoningbank.analysis.comparison import ArmComparison
 from reasoningbank.analysis.memory import MemoryRecords, Problem, shown_items
+from reasoningbank.analysis.scores import RunPlan
 from reasoningbank.analysis.summary import RunSummary, summarise_run
 from reasoningbank.analysis.tables import capital, counted, ends, jsonable, number, share
 from reasoningbank.errors import RecordError
@@ -203,8 +204,8 @@ def _write(
 
     frames = FrameBuilder()
     frames.open(folder.path.name, folder)
-    experiment: Mapping[str, Any] = manifest.get("experiment") or {}
-    index = TrialIndex(str(arm.get("name", "")) for arm in experiment.get("arms") or ())
+    plan = RunPlan(manifest)
+    index = TrialIndex(plan.arms)
     damaged: list[Problem] = []
     with data.open("w", encoding="ascii") as file:
         written = _trials(folder, index, damaged, file, frames, most)
@@ -214,7 +215,7 @@ def _write(
         bank = _bank(folder, memory, damaged)
         if bank:
             file.write(chunk("memory", bank))
-    title = str(experiment.get("title") or experiment.get("name") or folder.path.name)
+    title = str(plan.settings.get("title") or plan.settings.get("name") or folder.path.name)
     early, script = _part("early.js"), "\n".join(_part(f"{name}.js") for name in _SCRIPTS)
     with draft.open("w", encoding="utf-8") as page, data.open(encoding="ascii") as file:
         parts = (
@@ -368,7 +369,8 @@ def overview(
     whole: int | None = None,
 ) -> dict[str, Any]:
     """Return what `summary.html` shows."""
-    experiment: Mapping[str, Any] = manifest.get("experiment") or {}
+    plan = RunPlan(manifest)
+    experiment = plan.settings
     when = str(manifest.get("created", ""))[:16].replace("T", " ")
     about = [
         experiment.get("name"),
@@ -381,8 +383,7 @@ def overview(
     if any(arm.dollars is not None for arm in summary.arms):
         columns.append("dollars")
     arms = tables.arm_table(summary, columns)
-    named = [str(arm.get("name")) for arm in experiment.get("arms") or ()]
-    order = dict.fromkeys([*named, *(arm.arm for arm in summary.arms)])
+    order = dict.fromkeys([*plan.arms, *(arm.arm for arm in summary.arms)])
     return {
         "title": title,
         "about": " · ".join(str(fact) for fact in about if fact),

@@ -67,8 +67,8 @@ async function showExamples() {
 }
 
 function stepItem(step) {
-  const code = step.code && h("pre", { class: "code" }, coloured(step.code, step.language));
-  const output = step.output && h("pre", { class: "text" }, step.output);
+  const code = step.code && h("pre.code", {}, coloured(step.code, step.language));
+  const output = step.output && h("pre.text", {}, step.output);
   return h("li", {}, h("b", {}, step.name), " ", step.text, code, output);
 }
 
@@ -87,9 +87,9 @@ function resultTable(result) {
   const head = h("tr", {}, result.columns.map((name) => h("th", { scope: "col" }, name)));
   const cells = (row) => result.columns.map((n) => h("td", {}, termNode(row[n], result.prefixes)));
   const body = result.rows.map((row) => h("tr", {}, cells(row)));
-  const table = h("table", { class: "data" }, h("thead", {}, head), h("tbody", {}, body));
+  const table = h("table.data", {}, h("thead", {}, head), h("tbody", {}, body));
   const more = result.total > result.rows.length;
-  const note = more && h("p", { class: "quiet" }, `The first ${result.rows.length} of ${many(result.total, "row")}.`);
+  const note = more && h("p.quiet", {}, `The first ${result.rows.length} of ${many(result.total, "row")}.`);
   const label = { class: "scroll", tabindex: "0", role: "region", "aria-label": "Rows" };
   return [h("div", label, table), note];
 }
@@ -99,13 +99,13 @@ function checkList(result) {
   const items = [
     ran && h("li", {}, `The query ran: ${many(result.total, "row")}.`),
     ran && !result.findings.length && h("li", {}, "No check against the schema and the data found anything."),
-    !ran && h("li", { class: "against" }, result.sentence),
-    ran && h("li", { class: "about" }, "No check compares the query with the question: read it."),
-    result.findings.map((one) => h("li", { class: "against", title: one.code }, one.text)),
-    result.explanation && h("li", { class: "about" }, result.explanation),
-    result.confidence != null && h("li", { class: "about" }, `Of such answers ${percent(result.confidence)} were right in measured trials.`),
+    !ran && h("li.against", {}, result.sentence),
+    ran && h("li.about", {}, "No check compares the query with the question: read it."),
+    result.findings.map((one) => h("li.against", { title: one.code }, one.text)),
+    result.explanation && h("li.about", {}, result.explanation),
+    result.confidence != null && h("li.about", {}, `Of such answers ${percent(result.confidence)} were right in measured trials.`),
   ];
-  return h("ul", { class: "checks" }, items);
+  return h("ul.checks", {}, items);
 }
 
 /** A query that can be changed and run again; `show` shows what it returned. */
@@ -113,7 +113,7 @@ function editor(sparql, asked, show) {
   const shown = h("pre", { "aria-hidden": "true" });
   const area = h("textarea", { "aria-label": "Query", spellcheck: "false", autocapitalize: "off" });
   const colour = () => replace(shown, coloured(area.value, "sparql"), "\n");
-  const said = h("span", { class: "quiet", role: "status" });
+  const said = h("span.quiet", { role: "status" });
   const button = h("button", { type: "button", onclick: run }, "Run it again");
   const reset = h("button", { type: "button", onclick: () => { area.value = sparql; colour(); } }, "Reset");
   async function run() {
@@ -133,11 +133,11 @@ function editor(sparql, asked, show) {
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) run();
   });
   colour();
-  return [h("div", { class: "editor" }, shown, area), h("div", { class: "buttons" }, said, reset, button)];
+  return [h("div.editor", {}, shown, area), h("div.buttons", {}, said, reset, button)];
 }
 
 function thumbs(answer) {
-  const said = h("span", { class: "quiet", role: "status" }, "Was this right?");
+  const said = h("span.quiet", { role: "status" }, "Was this right?");
   const button = (good, label) =>
     h("button", { type: "button", class: "thumb", "aria-pressed": "false",
       onclick: async (event) => {
@@ -151,22 +151,22 @@ function thumbs(answer) {
           said.textContent = error.message;
         }
       } }, label);
-  return h("div", { class: "buttons" }, said, button(true, "✓ Right"), button(false, "✕ Wrong"));
+  return h("div.buttons", {}, said, button(true, "✓ Right"), button(false, "✕ Wrong"));
 }
 
 function showAnswer(place, answer, asked) {
   const result = h("div", {});
   const show = (found) =>
-    replace(result, h("p", { class: "said" }, found.sentence), resultTable(found),
+    replace(result, h("p.said", {}, found.sentence), resultTable(found),
       h("h3", {}, "Why believe it, or not"), checkList(found));
   show(answer);
   const price = answer.dollars === null ? "no known price" : answer.dollars ? `$${answer.dollars.toFixed(4)}` : "free";
   const cost = [answer.status, many(answer.iterations, "turn"), many(answer.tool_calls, "tool call"),
     `${count(answer.prompt_tokens + answer.completion_tokens)} tokens`, duration(answer.seconds), price];
   const understood = answer.question && answer.question !== asked.question &&
-    h("p", { class: "quiet" }, `Understood as: ${answer.question}`);
+    h("p.quiet", {}, `Understood as: ${answer.question}`);
   replace(place, understood, result, answer.sparql && [h("h3", {}, "Query"), editor(answer.sparql, asked, show)],
-    thumbs(answer), h("p", { class: "cost" }, cost.join(" · ")));
+    thumbs(answer), h("p.cost", {}, cost.join(" · ")));
   announce(answer.sentence);
 }
 
@@ -178,9 +178,9 @@ async function ask() {
   const asked = { ...chosen(), question, earlier: thread };
   const name = h("span", {}, "opening");
   const list = h("ol", {});
-  const steps = h("details", { class: "steps running", open: true }, h("summary", {}, name), list);
+  const steps = h("details.steps.running", { open: true }, h("summary", {}, name), list);
   const place = h("div", {});
-  byId("answers").prepend(h("article", { class: "answer" }, h("h2", {}, question), steps, place));
+  byId("answers").prepend(h("article.answer", {}, h("h2", {}, question), steps, place));
   asking = new AbortController();
   byId("send").disabled = true;
   byId("stop").hidden = false;
@@ -203,7 +203,7 @@ async function ask() {
     if (!place.hasChildNodes()) throw new Error("the server stopped answering");
   } catch (error) {
     const said = error.name === "AbortError" ? "stopped" : error.message;
-    place.append(h("p", { class: "note error", role: "alert" }, said));
+    place.append(h("p.note.error", { role: "alert" }, said));
     name.textContent = many(list.children.length, "step");
   }
   steps.classList.remove("running");
@@ -249,9 +249,9 @@ function armRow(arm) {
 function trialRow(trial, report) {
   const [kind, sign] = { right: ["right", "✓"], wrong: ["wrong", "✕"] }[trial.outcome] || ["error", "!"];
   const facts = [trial.arm, trial.task, `${short(trial.tokens)} tokens`, duration(trial.seconds)];
-  return h("a", { class: "trial-row", href: report + trial.place },
-    h("span", { class: `mark ${kind}`, "aria-hidden": "true" }, sign), h("span", {}, trial.question),
-    h("span", { class: "quiet" }, trial.outcome), h("small", {}, facts.join(" · ")));
+  return h("a.trial-row", { href: report + trial.place },
+    h(`span.mark.${kind}`, { "aria-hidden": "true" }, sign), h("span", {}, trial.question),
+    h("span.quiet", {}, trial.outcome), h("small", {}, facts.join(" · ")));
 }
 
 if (byId("run")) {
@@ -293,7 +293,7 @@ for (const button of document.querySelectorAll("[data-post]")) {
       announce((await (await post(button.dataset.post, JSON.parse(button.dataset.body))).json()).said);
       location.reload();
     } catch (error) {
-      button.after(h("span", { class: "note error", role: "alert" }, error.message));
+      button.after(h("span.note.error", { role: "alert" }, error.message));
     }
   });
 }

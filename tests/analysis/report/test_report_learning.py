@@ -13,7 +13,7 @@ from learned_run import item, item_of, records, rollout, shown, trial, write
 
 from reasoningbank.analysis.report import Report, write_report
 from reasoningbank.experiment import RunFolder
-from reasoningbank.trajectory import Event
+from reasoningbank.trajectory import Event, Trajectory
 
 Visit = Callable[..., Any]
 
@@ -23,7 +23,7 @@ SAMPLED = "#trial/learned/h0/0"
 @pytest.fixture(scope="module")
 def learning_run(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
     others = (rollout(1, False), rollout(2, True, error="cut off"), rollout(3, False, verdict=None,
-              sparql=None, trajectory=None))  # fmt: skip
+              sparql=None, trajectory=Trajectory().to_json()))  # fmt: skip
     made = [
         replace(one, rollouts=others) if (one.key.task, one.key.seed) == ("h0", 0)
         and one.key.arm == "learned" else one

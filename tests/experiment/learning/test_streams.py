@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from reasoningbank.agents import AGENTS, Attempt, Episode
-from reasoningbank.analysis import learning_curves
+from reasoningbank.analysis import summarise
 from reasoningbank.corpus import Task
 from reasoningbank.errors import UsageError
 from reasoningbank.experiment import Experiment, RunFolder, TrialKey
@@ -43,8 +43,9 @@ def test_what_a_stream_learns_helps_on_held_out_tasks(learning: Make, run: Run) 
     assert first_success.added
     assert first_success.judges["execution"]
     assert first_success.used == "execution"
-    curve = learning_curves(folder.trials())
-    assert curve["learned"].mean[-1] > curve["none"].mean[-1]
+    online = summarise(folder.trials()).online
+    assert online is not None
+    assert online.curves["learned"].mean[-1] > online.curves["none"].mean[-1]
 
 
 class Listener:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import pytest
 
-from reasoningbank.memory import Counters, ItemSource, MemoryItem, Scope, Turn
+from reasoningbank.memory import Counters, ItemSource, MemoryItem, Scope, Turn, consolidate
 from reasoningbank.memory.consolidate import DuplicateMerge, DuplicateRule, duplicates
 
 from .items import HERE, MASS, item, seen
@@ -143,13 +143,13 @@ def test_what_differs_is_not_compared(src: ItemSource, monkeypatch: pytest.Monke
         for n in range(80)
     ]
     read: list[str] = []
-    real = DuplicateRule._names
+    real = consolidate.names_in
 
-    def counted(rule: DuplicateRule, one: MemoryItem) -> frozenset[str]:
-        read.append(one.id)
-        return real(rule, one)
+    def counted(text: str, prefixes: Mapping[str, str] | None = None) -> frozenset[str]:
+        read.append(text)
+        return real(text, prefixes)
 
-    monkeypatch.setattr(DuplicateRule, "_names", counted)
+    monkeypatch.setattr(consolidate, "names_in", counted)
     assert duplicates(items, BY_WORDS) == []
     assert len(read) <= 2 * len(items)
 

@@ -1,15 +1,16 @@
 // Making elements and words. Text from records only ever becomes text nodes.
 
 /**
- * Make an element. Attributes: `class`, `on…` handlers, `data` (an object), anything else as is;
- * false, null and undefined leave one out. Children: nodes, strings, numbers, arrays, or nothing.
+ * Make an element from `name.class.class`. Attributes: `on…` handlers, anything else as is; false,
+ * null and undefined leave one out. Children: nodes, strings, numbers, arrays, or nothing.
  */
-function h(name, attributes, ...children) {
+function h(named, attributes, ...children) {
+  const [name, ...classes] = named.split(".");
   const node = document.createElement(name);
-  for (const [key, value] of Object.entries(attributes || {})) {
+  if (classes.length) node.className = classes.join(" ");
+  for (const [key, value] of Object.entries(attributes)) {
     if (value === false || value === null || value === undefined) continue;
     if (key.startsWith("on")) node.addEventListener(key.slice(2), value);
-    else if (key === "data") Object.assign(node.dataset, value);
     else node.setAttribute(key, value === true ? "" : value);
   }
   fill(node, children);
@@ -28,6 +29,10 @@ function replace(node, ...children) {
   node.replaceChildren();
   return fill(node, children);
 }
+
+/** A part of something larger, under its name. */
+const labelled = (name, ...content) =>
+  h("div.part", {}, h("span.part-name", {}, name), content);
 
 const byId = (id) => document.getElementById(id);
 
@@ -52,8 +57,8 @@ const percent = (share) => `${Math.round(share * 100)} %`;
 
 /** A folded part whose content is made when it is first opened. */
 function folded(summary, make, attributes = {}) {
-  const body = h("div", { class: "folded-body" });
-  const node = h("details", { class: "folded", ...attributes }, h("summary", {}, summary), body);
+  const body = h("div.folded-body", {});
+  const node = h("details.folded", { ...attributes }, h("summary", {}, summary), body);
   const build = () => {
     if (node.open && !body.hasChildNodes()) fill(body, [make()]);
   };
@@ -65,7 +70,7 @@ function folded(summary, make, attributes = {}) {
 /** A button that copies a text; left out where the browser offers no clipboard. */
 function copyButton(text) {
   if (!navigator.clipboard) return null;
-  const button = h("button", { type: "button", class: "copy", "aria-label": "Copy" }, "copy");
+  const button = h("button.copy", { type: "button", "aria-label": "Copy" }, "copy");
   button.addEventListener("click", async () => {
     try {
       await navigator.clipboard.writeText(text);

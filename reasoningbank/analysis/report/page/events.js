@@ -11,7 +11,7 @@ function turnsFrom(events) {
 }
 
 function turnsOf(whole, handles) {
-  if (!whole.events.length) return h("p", { class: "quiet" }, "Nothing was recorded.");
+  if (!whole.events.length) return h("p.quiet", {}, "Nothing was recorded.");
   const plainText = withHandles(handles);
   let number = 0;
   const turns = turnsFrom(whole.events).map((events) => {
@@ -21,15 +21,13 @@ function turnsOf(whole, handles) {
     const rest = call ? events.slice(1) : events;
     const acted = rest.some((e) => e.kind === "code" || e.kind === "tool_call");
     const submitted = rest.find((e) => e.kind === "submit")?.data.sparql;
-    return h(
-      "li",
-      { class: "turn" },
+    return h("li.turn", {},
       call && turnHead(call, number),
       call && replyOf(call, acted, submitted),
       nested(rest).map((node) => eventOf(node, { plainText })),
     );
   });
-  return h("ol", { class: "turns" }, turns);
+  return h("ol.turns", {}, turns);
 }
 
 /** Put events under the one they belong to, where that one is at hand. */
@@ -53,13 +51,9 @@ function turnHead(call, number) {
     ? `${short(data.cached_prompt_tokens)} from the prefix cache`
     : "";
   const role = data.role && data.role !== "solver" ? data.role : "";
-  return h(
-    "header",
-    { class: "turn-head", id: `event-${call.index}`, tabindex: "-1" },
+  return h("header.turn-head", { id: `event-${call.index}`, tabindex: "-1" },
     h("h3", {}, `Turn ${number}`),
-    h(
-      "span",
-      { class: "quiet" },
+    h("span.quiet", {},
       [
         role,
         duration(call.seconds),
@@ -104,33 +98,27 @@ function replyOf(call, acted, submitted) {
     (submitted && (name === "sparql" || body === submitted.trim()));
   const shown = sections.filter(([name, body]) => !below(name, body));
   return [
-    error && h("p", { class: "note error" }, String(error)),
+    error && h("p.note.error", {}, String(error)),
     shown.map(([name, body]) =>
-      h(
-        "div",
-        { class: "said" },
-        name && name !== "reasoning" && h("span", { class: "part-name" }, name),
+      h("div.said", {},
+        name && name !== "reasoning" && h("span.part-name", {}, name),
         richText(body),
       ),
     ),
-    h(
-      "div",
-      { class: "folds" },
+    h("div.folds", {},
       messages && messages.length
         ? folded(`prompt, ${many(messages.length, "message")}`, () => messages.map(messageOf))
         : null,
-      text ? folded("the whole reply", () => h("pre", { class: "text" }, text)) : null,
+      text ? folded("the whole reply", () => h("pre.text", {}, text)) : null,
     ),
   ];
 }
 
 function messageOf({ role, content }) {
   const text = typeof content === "string" ? content : JSON.stringify(content, null, 1);
-  return h(
-    "section",
-    { class: "message" },
-    h("span", { class: "part-name" }, `${role} · ${count(text.length)} characters`),
-    h("pre", { class: "text" }, text),
+  return h("section.message", {},
+    h("span.part-name", {}, `${role} · ${count(text.length)} characters`),
+    h("pre.text", {}, text),
   );
 }
 
@@ -141,9 +129,7 @@ function richText(text) {
   for (let i = 0; i < parts.length; i += 3) {
     if (parts[i].trim()) {
       const query = parts.length === 1 && looksLikeSparql(parts[i]);
-      nodes.push(
-        query ? codeBlock(parts[i].trim(), "sparql") : h("p", { class: "prose" }, parts[i].trim()),
-      );
+      nodes.push(query ? codeBlock(parts[i].trim(), "sparql") : h("p.prose", {}, parts[i].trim()));
     }
     if (i + 2 < parts.length)
       nodes.push(codeBlock(parts[i + 2].trimEnd(), languageOf(parts[i + 1], parts[i + 2])));
@@ -159,9 +145,7 @@ function languageOf(name, text) {
 
 function when(event) {
   if (!event.seconds) return null;
-  return h(
-    "span",
-    { class: "quiet when", title: `${event.at.toFixed(2)} s after the start` },
+  return h("span.quiet.when", { title: `${event.at.toFixed(2)} s after the start` },
     duration(event.seconds),
   );
 }
@@ -172,10 +156,8 @@ function eventOf(node, reader) {
 }
 
 const box = (event, kind, head, ...rest) =>
-  h(
-    "section",
-    { class: `event ${kind}`, id: `event-${event.index}`, tabindex: "-1" },
-    h("header", { class: "event-head" }, head),
+  h(`section.event.${kind}`, { id: `event-${event.index}`, tabindex: "-1" },
+    h("header.event-head", {}, head),
     rest,
   );
 
@@ -190,14 +172,12 @@ const EVENTS = {
       codeBlock(String(code ?? ""), "python", reader.plainText),
       children.map((child) => eventOf(child, reader)),
       output
-        ? h(
-            "div",
-            { class: `output${failed ? " failed" : ""}` },
-            h("span", { class: "part-name" }, "prints"),
+        ? h(`div.output${failed ? ".failed" : ""}`, {},
+            h("span.part-name", {}, "prints"),
             longText(String(output), reader.plainText),
           )
         : null,
-      error ? h("p", { class: "note error" }, String(error)) : null,
+      error ? h("p.note.error", {}, String(error)) : null,
     );
   },
 
@@ -217,10 +197,8 @@ const EVENTS = {
       event,
       "tool",
       [
-        h("b", { class: "tool-name" }, tool),
-        h(
-          "code",
-          { class: "arguments" },
+        h("b.tool-name", {}, tool),
+        h("code.arguments", {},
           "(",
           said,
           brief.length < entries.length ? (brief.length ? ", …" : "…") : "",
@@ -231,10 +209,8 @@ const EVENTS = {
       entries
         .filter(([, value]) => long(value))
         .map(([name, value]) =>
-          h(
-            "div",
-            { class: "part" },
-            h("span", { class: "part-name" }, name),
+          labelled(
+            name,
             looksLikeSparql(value)
               ? codeBlock(value, "sparql", reader.plainText)
               : longText(value, reader.plainText),
@@ -246,13 +222,10 @@ const EVENTS = {
 
   tool_result(event, children, reader) {
     const { result, error } = event.data;
-    const node = h(
-      "div",
-      { class: `result${error ? " failed" : ""}`, id: `event-${event.index}`, tabindex: "-1" },
-      error
-        ? h("p", { class: "note error" }, String(error))
-        : valueOf(result ?? "", reader.plainText),
-    );
+    const place = { id: `event-${event.index}`, tabindex: "-1" };
+    const node = error
+      ? h("div.result.failed", place, h("p.note.error", {}, String(error)))
+      : h("div.result", place, valueOf(result ?? "", reader.plainText));
     return [node, children.map((child) => eventOf(child, reader))];
   },
 
@@ -265,9 +238,7 @@ const EVENTS = {
       "memory",
       [
         h("b", {}, "Memory"),
-        h(
-          "span",
-          { class: "quiet" },
+        h("span.quiet", {},
           [
             many(items.length, "item"),
             demonstrations.length > 0 && many(demonstrations.length, "demonstration"),
@@ -311,22 +282,18 @@ const EVENTS = {
       event,
       "step-event",
       [h("b", {}, named(String(step ?? "step"))), when(event)],
-      h(
-        "p",
-        { class: "step-facts" },
+      h("p.step-facts", {},
         said
           .filter((entry) => !wide(entry))
           .map(([name, value], at) => [
             at ? " · " : "",
-            h("span", { class: "quiet" }, `${named(name)} `),
+            h("span.quiet", {}, `${named(name)} `),
             brief(value),
           ]),
       ),
       said.filter(wide).map(([name, value]) =>
-        h(
-          "div",
-          { class: "part" },
-          h("span", { class: "part-name" }, named(name)),
+        labelled(
+          named(name),
           typeof value === "string" ? richText(value) : valueOf(value, reader.plainText),
         ),
       ),
@@ -339,11 +306,11 @@ const EVENTS = {
     return box(
       event,
       "submit",
-      [h("b", {}, "Submits"), status && h("span", { class: "quiet" }, status)],
+      [h("b", {}, "Submits"), status && h("span.quiet", {}, status)],
       sparql
         ? codeBlock(String(sparql), "sparql", reader.plainText)
-        : h("p", { class: "quiet" }, "no query"),
-      answer ? h("p", { class: "prose" }, String(answer)) : null,
+        : h("p.quiet", {}, "no query"),
+      answer ? h("p.prose", {}, String(answer)) : null,
     );
   },
 
@@ -353,7 +320,7 @@ const EVENTS = {
       event,
       "failure",
       [h("b", {}, "Error"), when(event)],
-      h("p", { class: "note error" }, String(error ?? "")),
+      h("p.note.error", {}, String(error ?? "")),
       reply ? folded("the reply", () => longText(String(reply), reader.plainText)) : null,
     );
   },

@@ -2,27 +2,21 @@
 
 function sideBySide(whole) {
   const side = (title, query, none) =>
-    h(
-      "section",
-      { class: "side" },
+    h("section.side", {},
       h("h3", {}, title),
-      query ? codeBlock(query, "sparql") : h("p", { class: "quiet" }, none),
+      query ? codeBlock(query, "sparql") : h("p.quiet", {}, none),
     );
   const old = "This record does not hold the gold query; it was made before records kept it.";
-  return h(
-    "div",
-    { class: "sides" },
+  return h("div.sides", {},
     side("Gold query", whole.gold, old),
     side("Submitted query", whole.sparql, "No query was submitted."),
   );
 }
 
 function differingSign(sign, said) {
-  return h(
-    "span",
-    { title: said },
+  return h("span", { title: said },
     h("span", { "aria-hidden": "true" }, sign),
-    h("span", { class: "unseen" }, said),
+    h("span.unseen", {}, said),
   );
 }
 
@@ -39,29 +33,23 @@ function resultTable(title, result, { differing, of, sign, said, other }) {
     return h("th", { scope: "col" }, name, renamed && h("small", {}, `= ${other[name]}`));
   };
   const line = (row, differs) =>
-    h(
-      "tr",
-      { class: differs && "differs" },
-      h("td", { class: "sign" }, differs && differingSign(sign, said)),
+    h("tr", { class: differs && "differs" },
+      h("td.sign", {}, differs && differingSign(sign, said)),
       row.map((value) => h("td", {}, term(value))),
     );
   const left = total - differing.length - others.length;
   const rows = [...differing.map((row) => line(row, true)), ...others.map((row) => line(row))];
-  const table = h(
-    "table",
-    { class: "data" },
+  const table = h("table.data", {},
     h("thead", {}, h("tr", {}, h("th", {}), (result.variables || []).map(column))),
     h("tbody", {}, rows),
   );
-  const differ = of > 0 && h("span", { class: "differ" }, ` · ${sign} ${count(of)} ${said}`);
-  return h(
-    "div",
-    { class: "side" },
-    h("p", { class: "caption" }, h("b", {}, title), ` · ${many(total, "row")}`, differ),
+  const differ = of > 0 && h("span.differ", {}, ` · ${sign} ${count(of)} ${said}`);
+  return h("div.side", {},
+    h("p.caption", {}, h("b", {}, title), ` · ${many(total, "row")}`, differ),
     rows.length
-      ? h("div", { class: "scroll", tabindex: "0" }, table)
-      : h("p", { class: "quiet" }, total ? "Its rows were not kept." : "No rows."),
-    rows.length > 0 && left > 0 && h("p", { class: "quiet" }, `and ${many(left, "row")} more`),
+      ? h("div.scroll", { tabindex: "0" }, table)
+      : h("p.quiet", {}, total ? "Its rows were not kept." : "No rows."),
+    rows.length > 0 && left > 0 && h("p.quiet", {}, `and ${many(left, "row")} more`),
   );
 }
 
@@ -73,16 +61,14 @@ function evidenceOf(whole) {
       whole.verdict && whole.verdict.status === "judged"
         ? "This record holds no rows to compare; it was made before records kept them."
         : "Nothing was compared, so there are no rows to show.";
-    return h("p", { class: "quiet", id: "no-evidence" }, why);
+    return h("p.quiet", { id: "no-evidence" }, why);
   }
   const mapping = evidence.mapping || {};
   const back = Object.entries(mapping).map(([gold, predicted]) => [predicted, gold]);
   const missing = evidence.missing || [];
   const surplus = evidence.surplus || [];
   const { predicted } = evidence;
-  return h(
-    "div",
-    { class: "sides evidence" },
+  return h("div.sides.evidence", {},
     resultTable("Gold result", evidence.gold, {
       differing: missing,
       of: evidence.n_missing ?? missing.length,
@@ -98,6 +84,6 @@ function evidenceOf(whole) {
           said: "not in the gold's result",
           other: Object.fromEntries(back),
         })
-      : h("p", { class: "quiet" }, "The submitted query gave no result to compare."),
+      : h("p.quiet", {}, "The submitted query gave no result to compare."),
   );
 }

@@ -82,6 +82,6 @@ function coloured(text, language, plainText = (part) => [document.createTextNode
 /** A block of code with a button to copy it. */
 function codeBlock(text, language, plainText) {
   const code = h("code", {}, coloured(text, language, plainText));
-  const block = h("pre", { class: `code ${language}`, tabindex: "0" }, code);
-  return h("div", { class: "code-block" }, copyButton(text), block);
+  const block = h(`pre.code.${language}`, { tabindex: "0" }, code);
+  return h("div.code-block", {}, copyButton(text), block);
 }

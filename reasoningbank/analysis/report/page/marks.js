@@ -15,9 +15,7 @@ function inWords(trial) {
 
 function mark(trial) {
   const partly = trial.outcome === "wrong" && trial.f1 > 0;
-  const node = h(
-    "span",
-    { class: `mark ${trial.outcome}${partly ? " partly" : ""}`, "aria-hidden": "true" },
+  const node = h(`span.mark.${trial.outcome}${partly ? ".partly" : ""}`, { "aria-hidden": "true" },
     SIGNS[trial.outcome],
   );
   if (partly) node.style.setProperty("--f1", trial.f1);
@@ -26,37 +24,27 @@ function mark(trial) {
 
 function markLink(trial, current) {
   const label = `${trial.arm}, ${trial.task.id}, seed ${trial.seed}: ${inWords(trial)}`;
-  return h(
-    "a",
-    {
-      class: "mark-link",
-      href: trialHash(trial),
-      "aria-label": label,
-      title: label,
-      "aria-current": trial === current ? "true" : null,
-    },
-    mark(trial),
-  );
+  const here = trial === current ? "true" : null;
+  const said = { "aria-label": label, title: label, "aria-current": here };
+  return h("a.mark-link", { href: trialHash(trial), ...said }, mark(trial));
 }
 
 /** The marks of one task in one arm; where there are many, their rate and a link to the list. */
 function cell(trials, current) {
-  if (!trials || !trials.length) return h("span", { class: "absent", title: "no trial" }, "·");
+  if (!trials || !trials.length) return h("span.absent", { title: "no trial" }, "·");
   if (trials.length <= 8) return trials.map((trial) => markLink(trial, current));
   const counted = trials.filter((t) => t.outcome === "right" || t.outcome === "wrong");
   const right = counted.filter((t) => t.outcome === "right").length;
   const [{ arm, task }] = trials;
   const query = new URLSearchParams({ arm, task: task.id });
-  return h(
-    "a",
-    { class: "rate-link", href: `#trials?${query}`, title: `${arm}, ${task.id}` },
+  return h("a.rate-link", { href: `#trials?${query}`, title: `${arm}, ${task.id}` },
     meter(counted.length ? right / counted.length : 0),
     `${right}/${counted.length}`,
   );
 }
 
 function meter(share) {
-  const node = h("span", { class: "meter", "aria-hidden": "true" }, h("span", {}));
+  const node = h("span.meter", { "aria-hidden": "true" }, h("span", {}));
   node.firstChild.style.width = percent(share);
   return node;
 }

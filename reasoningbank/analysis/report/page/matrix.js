@@ -23,10 +23,7 @@ const MATRIX_ORDERS = {
 function startMatrix() {
   const parts = [...new Set(store.trials.map(partOf))].sort();
   const part = byId("matrix-part");
-  fill(
-    part,
-    parts.map((name) => option(name, name)),
-  );
+  fill(part, parts.map((name) => option(name, name)));
   part.closest("label").hidden = parts.length < 2;
   part.addEventListener("change", () => {
     readMatrix(part.value);
@@ -72,9 +69,7 @@ function drawMatrix(order = byId("matrix-order").value) {
     const right = counted.filter((t) => t.outcome === "right").length;
     const both = matrix.trials.length < store.trials.length;
     const query = new URLSearchParams({ arm, ...(both && { part: partOf(matrix.trials[0]) }) });
-    return h(
-      "th",
-      { scope: "col" },
+    return h("th", { scope: "col" },
       h("a", { href: `#trials?${query}` }, arm),
       h("small", {}, `${right}/${counted.length}`),
     );
@@ -97,14 +92,10 @@ function moreMatrix() {
 
 function matrixRow({ task, arms }) {
   const query = new URLSearchParams({ task: task.id });
-  return h(
-    "tr",
-    {},
-    h(
-      "th",
-      { scope: "row", title: task.question },
+  return h("tr", {},
+    h("th", { scope: "row", title: task.question },
       h("a", { href: `#trials?${query}` }, task.id),
-      h("span", { class: "quiet matrix-question" }, task.question),
+      h("span.quiet.matrix-question", {}, task.question),
     ),
     matrix.arms.map((arm) => h("td", {}, cell(arms.get(arm)))),
   );

@@ -30,18 +30,14 @@ const bankLink = (id, label) => h("a", { href: `#memory/${encodeURIComponent(id 
 
 function retrievedItem(item) {
   const score = typeof item.score === "number" ? item.score.toFixed(3) : "";
-  return h(
-    "article",
-    { class: "item" },
-    h(
-      "p",
-      {},
+  return h("article.item", {},
+    h("p", {},
       sourceChip(item.src),
       bankLink(item.id, item.title || item.id || "item"),
-      score && h("span", { class: "quiet" }, ` score ${score}`),
+      score && h("span.quiet", {}, ` score ${score}`),
     ),
     item.text ? richText(String(item.text)) : null,
-    h("p", { class: "quiet" }, "from ", originOf(item)),
+    h("p.quiet", {}, "from ", originOf(item)),
   );
 }
 
@@ -49,16 +45,14 @@ function retrievedItem(item) {
 function heldBack(label, items) {
   if (!items || !items.length) return null;
   return folded(`${label}: ${many(items.length, "item")}`, () =>
-    h(
-      "ul",
-      { class: "plain" },
+    h("ul.plain", {},
       items.map((item) => h("li", {}, bankLink(item.id, item.id), ` ${item.reason ?? ""}`)),
     ),
   );
 }
 
 const sourceChip = (src) =>
-  src ? h("span", { class: `chip src-${/^\w+$/.test(src) ? src : "other"}` }, src) : null;
+  src ? h(`span.chip.src-${/^\w+$/.test(src) ? src : "other"}`, {}, src) : null;
 
 async function showMemory(wanted) {
   if (!bank.items) {
@@ -89,10 +83,7 @@ async function showMemory(wanted) {
 const MEMORY_CHOICES = ["memory-source", "memory-status", "memory-place"];
 
 function choices(id, values) {
-  fill(
-    byId(id),
-    values.map((value) => option(value, value)),
-  );
+  fill(byId(id), values.map((value) => option(value, value)));
 }
 
 function drawMemory() {
@@ -134,20 +125,16 @@ function placeOf(item, place) {
     .filter(([, n]) => n)
     .map(([name, n]) => `${name} ${n}`);
   const others = place.evidence.length;
-  return h(
-    "li",
-    {},
-    h("span", { class: "quiet" }, place.stream ? `${place.place}, step ${place.first}: ` : `${place.place}: `),
-    h("span", { class: `chip status-${place.status}` }, place.status),
+  return h("li", {},
+    h("span.quiet", {}, `${place.place}${place.stream ? `, step ${place.first}` : ""}: `),
+    h(`span.chip.status-${place.status}`, {}, place.status),
     place.superseded_by
       ? [" by ", bankLink(place.superseded_by, titleOf(place.superseded_by))]
       : "",
     counters.length ? ` ${counters.join(", ")}` : "",
     others
       ? folded(`and ${many(others, "more experience")}`, () =>
-          h(
-            "ul",
-            {},
+          h("ul", {},
             place.evidence.map((source) => h("li", {}, originOf(source))),
           ),
         )
@@ -161,25 +148,19 @@ function bankItem(item) {
   const shown = store.trials.filter((t) => t.items.includes(item.id));
   const right = shown.filter((t) => t.outcome === "right").length;
   const { author } = item.provenance;
-  return h(
-    "article",
-    { class: "item", id: `item-${item.id}`, tabindex: "-1" },
-    h(
-      "p",
-      {},
+  return h("article.item", { id: `item-${item.id}`, tabindex: "-1" },
+    h("p", {},
       sourceChip(item.src),
       h("b", {}, item.title || item.id),
-      (item.tags || []).map((tag) => [" ", h("span", { class: "chip" }, tag)]),
+      (item.tags || []).map((tag) => [" ", h("span.chip", {}, tag)]),
     ),
-    item.description ? h("p", { class: "prose" }, item.description) : null,
-    item.question ? h("p", { class: "quiet" }, `asked: ${item.question}`) : null,
+    item.description ? h("p.prose", {}, item.description) : null,
+    item.question ? h("p.quiet", {}, `asked: ${item.question}`) : null,
     item.content ? richText(String(item.content)) : null,
     item.pattern
       ? codeBlock(String(item.pattern), looksLikeSparql(String(item.pattern)) ? "sparql" : "python")
       : null,
-    h(
-      "p",
-      { class: "quiet" },
+    h("p.quiet", {},
       "from ",
       originOf(item.provenance || {}),
       author ? ` · written by ${author}` : "",
@@ -196,12 +177,10 @@ function bankItem(item) {
         : " · shown to no trial",
       ` · ${item.id}`,
     ),
-    h(
-      "ul",
-      { class: "plain places" },
+    h("ul.plain.places", {},
       item.places.slice(0, 12).map((place) => placeOf(item, place)),
       item.places.length > 12
-        ? h("li", { class: "quiet" }, `and in ${many(item.places.length - 12, "bank")} more`)
+        ? h("li.quiet", {}, `and in ${many(item.places.length - 12, "bank")} more`)
         : null,
     ),
   );

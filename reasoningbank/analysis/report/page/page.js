@@ -166,9 +166,7 @@ async function start() {
   try {
     await openStore();
   } catch (error) {
-    const note = h(
-      "p",
-      { class: "note error", role: "alert" },
+    const note = h("p.note.error", { role: "alert" },
       `The trials in this page cannot be read: ${error.message}`,
     );
     byId("main").prepend(note);

@@ -17,13 +17,13 @@ async function showTrial(arm, task, seed) {
     return;
   }
   // Before its part is decoded, what the index knows is shown.
-  replace(view, trialHead(trial), h("p", { class: "quiet", role: "status" }, "Opening…"));
+  replace(view, trialHead(trial), h("p.quiet", { role: "status" }, "Opening…"));
   let body;
   try {
     const whole = await openTrial(trial);
     body = trialBody(trial, whole);
   } catch (error) {
-    body = [h("p", { class: "note error" }, `This trial cannot be shown: ${error.message}`)];
+    body = [h("p.note.error", {}, `This trial cannot be shown: ${error.message}`)];
   }
   if (ticket !== reading) return;
   replace(view, trialHead(trial), body);
@@ -40,32 +40,21 @@ function trialHead(trial) {
   const back = list.query.toString();
   const step = (other, label, key, sign) =>
     other
-      ? h(
-          "a",
-          {
-            class: "step",
-            href: trialHash(other),
-            "aria-label": `${label} trial`,
-            title: `${label} trial (${key})`,
-          },
-          sign,
-        )
-      : h("span", { class: "step", "aria-hidden": "true" }, sign);
-  return h(
-    "div",
-    { class: "trial-head" },
-    h(
-      "nav",
-      { class: "crumbs", "aria-label": "Trials" },
+      ? h("a.step", {
+          href: trialHash(other),
+          "aria-label": `${label} trial`,
+          title: `${label} trial (${key})`,
+        }, sign)
+      : h("span.step", { "aria-hidden": "true" }, sign);
+  return h("div.trial-head", {},
+    h("nav.crumbs", { "aria-label": "Trials" },
       h("a", { href: back ? `#trials?${back}` : "#trials" }, "← Trials"),
-      h("span", { class: "quiet" }, `${count(at + 1)} of ${count(size)}`),
+      h("span.quiet", {}, `${count(at + 1)} of ${count(size)}`),
       step(before, "Previous", "k", "↑"),
       step(after, "Next", "j", "↓"),
     ),
     h("h1", { tabindex: "-1" }, trial.task.question || trial.task.id),
-    h(
-      "p",
-      { class: "chips" },
+    h("p.chips", {},
       [
         trial.task.id,
         `arm ${trial.arm}`,
@@ -77,7 +66,7 @@ function trialHead(trial) {
         trial.task.group,
       ]
         .filter(Boolean)
-        .map((text) => h("span", { class: "chip" }, text)),
+        .map((text) => h("span.chip", {}, text)),
     ),
     siblings(trial),
   );
@@ -88,18 +77,11 @@ function siblings(trial) {
   const same = store.trials.filter((t) => t.task === trial.task).sort(taskOrder);
   if (same.length < 2) return null;
   const arms = store.arms.filter((arm) => same.some((t) => t.arm === arm));
-  return h(
-    "div",
-    { class: "siblings", "aria-label": "The same task in other arms and seeds" },
+  return h("div.siblings", { "aria-label": "The same task in other arms and seeds" },
     arms.map((arm) =>
-      h(
-        "span",
-        { class: "sibling" },
-        h("span", { class: "quiet" }, arm),
-        cell(
-          same.filter((t) => t.arm === arm),
-          trial,
-        ),
+      h("span.sibling", {},
+        h("span.quiet", {}, arm),
+        cell(same.filter((t) => t.arm === arm), trial),
       ),
     ),
   );
@@ -113,7 +95,7 @@ function trialBody(trial, whole) {
     sideBySide(whole),
     evidenceOf(whole),
     whole.answer
-      ? [h("h2", {}, "Answer in words"), h("p", { class: "prose" }, whole.answer)]
+      ? [h("h2", {}, "Answer in words"), h("p.prose", {}, whole.answer)]
       : null,
     judgementsOf(whole),
     h("h2", {}, "What the agent did"),
@@ -146,21 +128,15 @@ function verdictOf(trial, whole) {
     verdict && (verdict.extra_columns || []).length
       ? `extra columns: ${verdict.extra_columns.join(", ")}`
       : null;
-  return h(
-    "section",
-    { class: `verdict ${trial.outcome}`, "aria-label": "Verdict" },
-    h(
-      "p",
-      { class: "verdict-line" },
+  return h(`section.verdict.${trial.outcome}`, { "aria-label": "Verdict" },
+    h("p.verdict-line", {},
       mark(trial),
       h("b", {}, words[trial.outcome]),
       h("span", {}, verdict ? verdict.reason : "It was not judged."),
     ),
-    extra && h("p", { class: "quiet" }, extra),
-    whole.error && h("p", { class: "note error" }, whole.error),
-    h(
-      "dl",
-      { class: "tiles" },
+    extra && h("p.quiet", {}, extra),
+    whole.error && h("p.note.error", {}, whole.error),
+    h("dl.tiles", {},
       fact("ended", h("span", { title: how[whole.status] || null }, whole.status)),
       verdict && [
         verdict.status !== "judged" && fact("verdict", verdict.status),
@@ -191,9 +167,7 @@ function judgementsOf(whole) {
   if (!entries.length) return null;
   return [
     h("h2", {}, "Other judges"),
-    h(
-      "div",
-      { class: "judges" },
+    h("div.judges", {},
       entries.map(([name, said]) => {
         const agrees =
           whole.verdict && typeof said.success === "boolean"
@@ -203,21 +177,15 @@ function judgementsOf(whole) {
             : "";
         const confidence =
           typeof said.confidence === "number" ? `, confidence ${said.confidence.toFixed(2)}` : "";
-        return h(
-          "section",
-          { class: "judge" },
-          h(
-            "p",
-            {},
+        return h("section.judge", {},
+          h("p", {},
             h("b", {}, name),
             ` says ${typeof said.success !== "boolean" ? "nothing" : said.success ? "right" : "wrong"}${confidence} `,
-            agrees && h("span", { class: "chip" }, agrees),
+            agrees && h("span.chip", {}, agrees),
           ),
-          said.reason && h("p", { class: "prose" }, said.reason),
+          said.reason && h("p.prose", {}, said.reason),
           (said.checked || []).length
-            ? h(
-                "ul",
-                {},
+            ? h("ul", {},
                 said.checked.map((point) =>
                   h("li", {}, isPlain(point) ? String(point) : JSON.stringify(point)),
                 ),
@@ -235,33 +203,25 @@ function rolloutsOf(whole) {
   if (!rollouts.length) return null;
   return [
     h("h2", {}, "Other attempts"),
-    h(
-      "p",
-      { class: "quiet" },
+    h("p.quiet", {},
       `${many(rollouts.length + 1, "attempt")} were made; the one above was chosen, without looking at the gold.`,
     ),
     rollouts.map((rollout, at) => {
       const { verdict, agreed, status, error } = rollout;
       const said = verdict ? (verdict.strict ? "right" : verdict.reason || "wrong") : "not judged";
       const right = verdict && verdict.strict;
-      return h(
-        "section",
-        { class: "rollout" },
-        h(
-          "p",
-          {},
-          h("span", { class: `mark ${!verdict ? "error" : right ? "right" : "wrong"}` }, !verdict ? "!" : right ? "✓" : "✕"),
+      return h("section.rollout", {},
+        h("p", {},
+          h(`span.mark.${!verdict ? "error" : right ? "right" : "wrong"}`, {}, !verdict ? "!" : right ? "✓" : "✕"),
           h("b", {}, ` Attempt ${(rollout.number ?? at) + 1}`),
-          h(
-            "span",
-            { class: "quiet" },
+          h("span.quiet", {},
             ` ${[said, status, agreed !== undefined && agreed !== null && `result shared by ${agreed}`].filter(Boolean).join(" · ")}`,
           ),
         ),
-        error ? h("p", { class: "note error" }, String(error)) : null,
+        error ? h("p.note.error", {}, String(error)) : null,
         rollout.sparql
           ? codeBlock(String(rollout.sparql), "sparql")
-          : h("p", { class: "quiet" }, "no query"),
+          : h("p.quiet", {}, "no query"),
         rollout.trajectory && (rollout.trajectory.events || []).length
           ? folded("what was done in this attempt", () => {
               // Numbers of their own, so that a link leads to where it should.
@@ -277,12 +237,7 @@ function rolloutsOf(whole) {
 function recordOf(whole) {
   const facts = [
     ["started", whole.started],
-    [
-      "model",
-      Object.entries(whole.model || {})
-        .map(([k, v]) => `${k} ${v}`)
-        .join(" · "),
-    ],
+    ["model", Object.entries(whole.model || {}) .map(([k, v]) => `${k} ${v}`) .join(" · ")],
     ["file", whole.file],
     ["memory snapshot", whole.memory],
     ["judging took", whole.judge_seconds ? duration(whole.judge_seconds) : ""],

@@ -72,13 +72,7 @@ function makeFilters() {
   }
   const steps = store.trials.some((t) => t.step !== null);
   const orders = Object.entries(ORDERS).filter(([name]) => name !== "step" || steps);
-  bar.append(
-    choice(
-      "order",
-      "Order",
-      orders.map(([name, { label }]) => option(name, label)),
-    ),
-  );
+  bar.append(choice("order", "Order", orders.map(([name, { label }]) => option(name, label))));
   byId("search").addEventListener("input", (event) => {
     setFilter("q", event.target.value);
   });
@@ -98,7 +92,7 @@ function choice(name, label, options) {
   select.addEventListener("change", () =>
     setFilter(name, name === "order" && select.value === "task" ? "" : select.value),
   );
-  return h("label", { class: "choice" }, h("span", {}, label), select);
+  return h("label.choice", {}, h("span", {}, label), select);
 }
 
 function setFilter(name, value) {
@@ -150,7 +144,7 @@ function sayFound() {
   replace(
     byId("found"),
     text,
-    extra.map((name) => [" · ", h("span", { class: "chip" }, `${name} ${query.get(name)}`)]),
+    extra.map((name) => [" · ", h("span.chip", {}, `${name} ${query.get(name)}`)]),
   );
   byId("clear").hidden = !query.size;
   byId("none").hidden = found.length > 0;
@@ -160,38 +154,30 @@ function sayFound() {
 function row(trial, at) {
   const { task } = trial;
   const why = trial.error || (trial.outcome === "wrong" ? trial.reason : "");
-  return h(
-    "a",
-    {
-      class: "row",
-      href: trialHash(trial),
-      id: `row-${at}`,
-      "aria-label": `${task.id}, ${trial.arm}, seed ${trial.seed}: ${inWords(trial)}. ${task.question}`,
-      "aria-current": at === list.selected ? "true" : null,
-      onfocus: () => select(at, false),
-    },
+  const attributes = {
+    href: trialHash(trial),
+    id: `row-${at}`,
+    "aria-label": `${task.id}, ${trial.arm}, seed ${trial.seed}: ${inWords(trial)}. ${task.question}`,
+    "aria-current": at === list.selected ? "true" : null,
+    onfocus: () => select(at, false),
+  };
+  return h("a.row", attributes,
     mark(trial),
-    h(
-      "span",
-      { class: "row-task" },
+    h("span.row-task", {},
       h("b", {}, task.id),
-      h("span", { class: "row-question" }, task.question),
+      h("span.row-question", {}, task.question),
     ),
-    h("span", { class: "row-arm" }, trial.arm, h("span", { class: "quiet" }, ` ·${trial.seed}`)),
-    h(
-      "span",
-      { class: "row-why", title: why },
-      h("span", { class: "row-status" }, trial.status),
-      why && h("span", { class: "quiet" }, why),
+    h("span.row-arm", {}, trial.arm, h("span.quiet", {}, ` ·${trial.seed}`)),
+    h("span.row-why", { title: why },
+      h("span.row-status", {}, trial.status),
+      why && h("span.quiet", {}, why),
     ),
-    h(
-      "span",
-      { class: "row-number" },
+    h("span.row-number", {},
       trial.outcome === "error" ? "–" : trial.f1.toFixed(2),
       h("small", {}, "F1"),
     ),
-    h("span", { class: "row-number" }, short(trial.tokens), h("small", {}, "tokens")),
-    h("span", { class: "row-number" }, duration(trial.seconds)),
+    h("span.row-number", {}, short(trial.tokens), h("small", {}, "tokens")),
+    h("span.row-number", {}, duration(trial.seconds)),
   );
 }
 

@@ -6,29 +6,25 @@ const LONG_TEXT = 4000;
 /** A term as N-Triples writes it; the part of an IRI that tells it apart stands out. */
 function term(text) {
   if (text === null || text === undefined || text === "")
-    return h("span", { class: "quiet" }, "unbound");
+    return h("span.quiet", {}, "unbound");
   const said = String(text);
   const iri = /^<([^<>\s]*[#/:])([^<>\s#/]*)>$/.exec(said);
   if (iri && iri[2]) {
-    return h(
-      "span",
-      { class: "term iri", title: said },
-      h("span", { class: "base" }, `<${iri[1]}`),
+    return h("span.term.iri", { title: said },
+      h("span.base", {}, `<${iri[1]}`),
       iri[2],
-      h("span", { class: "base" }, ">"),
+      h("span.base", {}, ">"),
     );
   }
   const literal = /^("(?:[^"\\]|\\[\s\S])*")(@[\w-]+|\^\^\S+)$/.exec(said);
   if (literal) {
     const type = literal[2].replace(/^\^\^<?.*[#/]([^#/>]+)>?$/, "^^$1");
-    return h(
-      "span",
-      { class: "term", title: said },
+    return h("span.term", { title: said },
       literal[1],
-      h("span", { class: "base" }, type),
+      h("span.base", {}, type),
     );
   }
-  return h("span", { class: "term", title: said.length > 60 ? said : null }, said);
+  return h("span.term", { title: said.length > 60 ? said : null }, said);
 }
 
 /** Makes text nodes in which known handles can be pressed. */
@@ -44,11 +40,8 @@ function withHandles(handles) {
 
 function handleLink(name, handles) {
   const event = handles.get(name);
-  const button = h(
-    "button",
-    { type: "button", class: "handle", title: `${name}: go to where it was made` },
-    name,
-  );
+  const title = `${name}: go to where it was made`;
+  const button = h("button.handle", { type: "button", title }, name);
   button.addEventListener("click", () => {
     const target = byId(`event-${event}`);
     if (!target) return;
@@ -81,14 +74,12 @@ const isPlain = (value) => value === null || typeof value !== "object";
 
 function longText(text, plainText, language) {
   if (text.length <= LONG_TEXT)
-    return h("pre", { class: "text", tabindex: "0" }, coloured(text, language, plainText));
+    return h("pre.text", { tabindex: "0" }, coloured(text, language, plainText));
   const rest = folded(`all ${count(text.length)} characters`, () =>
-    h("pre", { class: "text" }, plainText(text)),
+    h("pre.text", {}, plainText(text)),
   );
   return [
-    h(
-      "pre",
-      { class: "text", tabindex: "0" },
+    h("pre.text", { tabindex: "0" },
       coloured(text.slice(0, LONG_TEXT), language, plainText),
       "…",
     ),
@@ -99,23 +90,13 @@ function longText(text, plainText, language) {
 function tableOf(rows, plainText) {
   const columns = [...new Set(rows.flatMap((row) => Object.keys(row)))];
   const line = (row) =>
-    h(
-      "tr",
-      {},
+    h("tr", {},
       columns.map((name) => h("td", {}, name in row ? cellValue(row[name], plainText) : "")),
     );
-  const table = h(
-    "div",
-    { class: "scroll", tabindex: "0" },
-    h(
-      "table",
-      { class: "data" },
-      h(
-        "thead",
-        {},
-        h(
-          "tr",
-          {},
+  const table = h("div.scroll", { tabindex: "0" },
+    h("table.data", {},
+      h("thead", {},
+        h("tr", {},
           columns.map((name) => h("th", { scope: "col" }, name)),
         ),
       ),
@@ -123,9 +104,7 @@ function tableOf(rows, plainText) {
     ),
   );
   if (rows.length <= TABLE_ROWS) return table;
-  const more = h(
-    "button",
-    { type: "button", class: "more" },
+  const more = h("button.more", { type: "button" },
     `Show ${many(rows.length - TABLE_ROWS, "more row")}`,
   );
   more.addEventListener("click", () => {
@@ -136,7 +115,7 @@ function tableOf(rows, plainText) {
 }
 
 function cellValue(value, plainText) {
-  if (value === null) return h("span", { class: "quiet" }, "null");
+  if (value === null) return h("span.quiet", {}, "null");
   if (typeof value === "string") return /^[<"]/.test(value) ? term(value) : plainText(value);
   return typeof value === "object" ? JSON.stringify(value) : String(value);
 }
@@ -150,7 +129,7 @@ function valueOf(value, plainText) {
   }
   if (isPlain(value)) return h("code", {}, String(value));
   if (Array.isArray(value)) {
-    if (!value.length) return h("span", { class: "quiet" }, "nothing");
+    if (!value.length) return h("span.quiet", {}, "nothing");
     const rows = value.every(
       (row) => row !== null && typeof row === "object" && !Array.isArray(row),
     );
@@ -170,21 +149,9 @@ function valueOf(value, plainText) {
   );
   return [
     facts.length > 0 && factsOf(facts, plainText),
-    lists.map(([name, rows]) =>
-      h(
-        "div",
-        { class: "part" },
-        h("span", { class: "part-name" }, name),
-        valueOf(rows, plainText),
-      ),
-    ),
+    lists.map(([name, rows]) => labelled(name, valueOf(rows, plainText))),
     rest.map(([name, inner]) =>
-      h(
-        "div",
-        { class: "part" },
-        h("span", { class: "part-name" }, name),
-        longText(JSON.stringify(inner, null, 1), plainText, "json"),
-      ),
+      labelled(name, longText(JSON.stringify(inner, null, 1), plainText, "json")),
     ),
   ];
 }
@@ -192,9 +159,7 @@ function valueOf(value, plainText) {
 function factsOf(entries, plainText) {
   const said = (value) =>
     Array.isArray(value) ? value.map(String).join(", ") || "none" : String(value);
-  return h(
-    "dl",
-    { class: "facts" },
+  return h("dl.facts", {},
     entries.map(([name, value]) =>
       h("div", {}, h("dt", {}, name), h("dd", {}, plainText(said(value)))),
     ),
@@ -209,5 +174,5 @@ function refIn(text) {
 
 function refOf({ key, dtype, rows, source }, plainText) {
   const said = `${dtype}, ${many(rows ?? 0, "item")}${source ? ` from ${source}` : ""}`;
-  return h("p", { class: "opened" }, "opened ", plainText(key), ` ${said}`);
+  return h("p.opened", {}, "opened ", plainText(key), ` ${said}`);
 }

@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 
 from reasoningbank.errors import QueryError
-from reasoningbank.sparql import EndpointConfig, Result, SPARQLClient, probing
-from reasoningbank.sparql.probing import MOST_PROBES, Failure, Prober, find_failures, joined
+from reasoningbank.schema import Schema, lookups
+from reasoningbank.schema.lookups import MOST_PROBES, Lookups, Prober
+from reasoningbank.schema.probing import Failure, find_failures, joined
+from reasoningbank.sparql import BooleanResult, EndpointConfig, Result, SPARQLClient
 from reasoningbank.sparql.tree import read_query
 
 
@@ -29,9 +31,8 @@ def asked(trees: EndpointConfig) -> Asked:
 
 def failures(query: str, asked: Asked, most: int = MOST_PROBES) -> list[Failure]:
     """Return the failures of a query of the trees."""
-    prepared = asked.client.prepare(query)
-    written = read_query(prepared.text)
-    return find_failures(written, Prober(written, asked, most=most))
+    written = read_query(asked.client.prepare(query).text)
+    return find_failures(Lookups(written, Schema.of_terms((), ()), {}, Prober(asked, most)))
 
 
 FAILING = [
@@ -70,9 +71,10 @@ def test_the_part_that_fails_is_found(query: str, culprit: str, alone: bool, ask
     assert found[0].alone is alone
     assert len(asked.queries) <= 8
     if found[0].before:
-        body = found[0].context.replace("%s", joined(found[0].before))
+        body = found[0].look.context.replace("%s", joined(found[0].before))
         before = asked.client.query(f"PREFIX t: <http://e/> ASK {{ {body} }}")
-        assert before == before.__class__(True, before.seconds, before.source)  # type: ignore[call-arg]
+        assert isinstance(before, BooleanResult)
+        assert before.value
 
 
 @pytest.mark.parametrize(
@@ -122,7 +124,7 @@ def test_no_more_requests_are_sent_than_allowed(
     assert failures("SELECT * { ?t a t:Tree ; t:height 12 ; t:near ?x }", asked, most=2) == []
     assert len(asked.queries) == 2
     asked.queries.clear()
-    monkeypatch.setattr(probing, "MOST_SECONDS", 0)
+    monkeypatch.setattr(lookups, "MOST_SECONDS", 0)
     assert failures("SELECT * { ?t a t:Bush }", asked) == []
     assert asked.queries == []
 
@@ -135,8 +137,8 @@ def test_an_endpoint_that_refuses_tells_nothing(trees: EndpointConfig) -> None:
         raise QueryError("too costly")
 
     written = read_query("SELECT * { ?s ?p 1 ; ?q 2 }")
-    prober = Prober(written, refuse)
-    assert find_failures(written, prober) == []
+    look = Lookups(written, Schema.of_terms((), ()), {}, Prober(refuse))
+    assert find_failures(look) == []
     assert refused
 
 

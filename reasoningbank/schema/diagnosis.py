@@ -1,4 +1,9 @@
-"""`lint`: what is wrong with a query, compared with the schema of its endpoint."""
+"""What is wrong with a query: compared with a schema, and where it returned nothing.
+
+`lint` compares a query with the schema of its endpoint. `explain_empty` reports the names that do
+not exist, and the first part of the query that leaves no rows: it sends a bounded number of small
+queries and never raises for an endpoint's trouble. `explain_error` is for what cannot be sent.
+"""
 
 from __future__ import annotations
 
@@ -8,36 +13,49 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
-from pyoxigraph import NamedNode
+from pyoxigraph import Literal, NamedNode
+from rdflib.plugins.sparql.parserutils import CompValue
 
-from reasoningbank.errors import QueryError
+from reasoningbank.errors import EndpointError, QueryError, UsageError
 from reasoningbank.findings import Finding
-from reasoningbank.schema.lookups import Lookups, write
+from reasoningbank.schema.causes import explain_failure, explain_rest
+from reasoningbank.schema.lookups import Lookups, Prober, write
 from reasoningbank.schema.names import (
     UsedName,
     local_name,
     namespace_of,
     nearest_names,
+    nearest_prefixes,
     spelling,
     used_names,
     words,
     wrong_prefixes,
 )
+from reasoningbank.schema.probing import find_failures
+from reasoningbank.schema.sampling import side_client
 from reasoningbank.schema.schema import NamedTerm, Schema
 from reasoningbank.schema.statements import read_statements
-from reasoningbank.schema.structure import DESCRIBING, Structure, terms_of
-from reasoningbank.sparql import PreparedQuery, Result, iri
-from reasoningbank.sparql.probing import Prober
-from reasoningbank.sparql.terms import RDF_TYPE
-from reasoningbank.sparql.tree import QueryTree, outline, read_query
+from reasoningbank.schema.structure import DESCRIBING, Structure, is_datatype, terms_of
+from reasoningbank.sparql import (
+    BooleanResult,
+    EndpointConfig,
+    GraphResult,
+    PreparedQuery,
+    Result,
+    SPARQLClient,
+    iri,
+)
+from reasoningbank.sparql.syntax import MOST_CHARS as LONGEST_QUERY
+from reasoningbank.sparql.terms import RDF_TYPE, absolute, full, written
+from reasoningbank.sparql.tokens import prologue, tokenize, tokens_within
+from reasoningbank.sparql.tree import outline, read_query
 
 #: Properties of a class that are listed where no name is near.
 _LISTED = 6
 
 
-def find_unknown(
+def _unknown_names(
     prepared: PreparedQuery,
-    query: QueryTree,
     look: Lookups,
     *,
     look_up: bool = False,
@@ -51,7 +69,7 @@ def find_unknown(
         spaces = ((one.fields["declared"], one.fields["known"]) for one in findings)
         return next((to + name[len(of) :] for of, to in spaces if name.startswith(of)), name)
 
-    used = [u for u in used_names(query) if u.role != "resource" and u.iri not in skip]
+    used = [u for u in used_names(look.query) if u.role != "resource" and u.iri not in skip]
     unknown = [u for u in _missing(used, look) if u.iri != RDF_TYPE]
     resources = _resources(unknown, look) if look_up else {}
     # The classes that the query says its subjects have.
@@ -86,7 +104,7 @@ def _missing(used: Sequence[UsedName], look: Lookups) -> list[UsedName]:
             doubtful.append(name)
     if schema.complete or not doubtful:
         return doubtful
-    found = look.prober.which(
+    found = look.which(
         [f"?s a {iri(u.iri)}" if u.role == "class" else f"?s {iri(u.iri)} ?o" for u in doubtful]
     )
     if found is None:
@@ -242,14 +260,13 @@ def lint(
         namespaces: Prefix → namespace, for the names in the findings.
         skip: IRIs that are not checked.
     """
-    findings = unbound_columns(prepared)
+    findings = _unbound_columns(prepared)
     try:
         tree, query = read_query(prepared.text), read_statements(prepared.text)
     except QueryError:
         return findings
-    prober = Prober(tree, run, most=1)
-    look = Lookups(prober, schema, namespaces, tree.declared)
-    unknown, found = find_unknown(prepared, tree, look, skip=skip)
+    look = Lookups(tree, schema, namespaces, Prober(run, most=1))
+    unknown, found = _unknown_names(prepared, look, skip=skip)
     findings += found
     structure = Structure(query, schema, namespaces)
     wrong = {*skip, *(name for name in unknown if schema.term(name) is None)}
@@ -264,10 +281,10 @@ def lint(
             findings.append(misplaced)
     findings += structure.contradictions(sound)
     findings += structure.disconnected()
-    return in_own_words(findings, prepared)
+    return _in_own_words(findings, prepared)
 
 
-def unbound_columns(prepared: PreparedQuery) -> list[Finding]:
+def _unbound_columns(prepared: PreparedQuery) -> list[Finding]:
     """Return a finding for each column that is always empty."""
     shape = outline(prepared.text)
     opening = next((at for at, t in enumerate(shape.body) if t.text == "{"), len(shape.body))
@@ -288,7 +305,7 @@ def unbound_columns(prepared: PreparedQuery) -> list[Finding]:
     ]
 
 
-def in_own_words(findings: Iterable[Finding], prepared: PreparedQuery) -> list[Finding]:
+def _in_own_words(findings: Iterable[Finding], prepared: PreparedQuery) -> list[Finding]:
     """Return the findings with the author's text where the harness rewrote the query."""
     own = {
         edit.text: prepared.original[edit.start : edit.end]
@@ -322,3 +339,191 @@ def as_lines(findings: Sequence[Finding], most: int = MOST_FINDINGS) -> tuple[st
             lines.append(text)
         before = finding.code
     return tuple(lines[:most])
+
+
+# -- a query that returned nothing, or cannot be sent -------------------------------------------
+
+#: Seconds one probe may take.
+PROBE_TIMEOUT_S = 3.0
+#: What can follow the object of a triple.
+_ENDS = (".", ";", ",", "}", "]", ")")
+
+
+def probe_run(config: EndpointConfig) -> Callable[[str], Result]:
+    """Return a function that sends probes to an endpoint: each within 3 s, without retries."""
+    return side_client(config, PROBE_TIMEOUT_S).query
+
+
+def is_empty(result: Result, prepared: PreparedQuery | None = None) -> bool:
+    """Return whether a result holds nothing: no rows, no triples, ASK false, or only zero counts.
+
+    Without its query, or if rdflib did not parse that, a lone 0 is a value and not a zero count.
+    """
+    if isinstance(result, BooleanResult):
+        return not result.value
+    if result.n_rows == 0:
+        return True
+    if isinstance(result, GraphResult) or result.n_rows > 1 or not _aggregates(prepared):
+        return False
+    return all(
+        term is None or (isinstance(term, Literal) and term.value in ("0", "0.0", "0.0E0", ""))
+        for term in result.rows(0, 1)[0]
+    )
+
+
+def _aggregates(prepared: PreparedQuery | None) -> bool:
+    node = None if prepared is None or prepared.parsed is None else prepared.parsed.algebra
+    while isinstance(node, CompValue):
+        if node.name == "AggregateJoin":
+            return True
+        node = node.get("p")
+    return False
+
+
+def explain_empty(
+    prepared: PreparedQuery,
+    schema: Schema,
+    run: Callable[[str], Result],
+    *,
+    namespaces: Mapping[str, str],
+) -> list[Finding]:
+    """Return why a query returned nothing, the most useful finding first; empty if unknown.
+
+    `run` sends a query to the same endpoint (see `probe_run`): at most 16, and none after 8 s.
+    `namespaces`, by prefix, are for the names in the findings.
+    """
+    findings = _unbound_columns(prepared)
+    try:
+        query = read_query(prepared.text)
+    except QueryError:
+        return findings
+    look = Lookups(query, schema, namespaces, Prober(run))
+    unknown, found = _unknown_names(prepared, look, look_up=True)
+    findings += found
+    if len(findings) < MOST_FINDINGS:
+        failures = find_failures(look, unknown)
+        if all(failure.alone for failure in failures) and _nothing_outside_graphs(look):
+            what = "nothing is in the default graph here"
+            hint = "put GRAPH ?g { } around the patterns"
+            findings.append(Finding("default-graph-empty", what, hint=hint))
+        else:
+            most = MOST_FINDINGS - len(findings)
+            findings += [explain_failure(failure) for failure in failures[:most]]
+            findings = findings or explain_rest(look, prepared)
+    return _in_own_words(findings, prepared)
+
+
+def explain_error(
+    query: str, error: QueryError, schema: Schema, namespaces: Mapping[str, str]
+) -> list[Finding]:
+    """Return what was probably meant where a query cannot be sent at all.
+
+    That is the nearest names or prefixes of an undeclared prefix, else names that do not exist.
+    """
+    if len(query) > LONGEST_QUERY:
+        return []
+    every = tokenize(query)
+    declared, start = prologue(every)
+    # Other names exist at another endpoint.
+    elsewhere = set(tokens_within(every[start:], ("SERVICE",), "{}"))
+    tokens = [token for token in every[start:] if token not in elsewhere]
+    names = [
+        (before, token, after)
+        for before, token, after in zip(tokens, tokens[1:], [*tokens[2:], None], strict=False)
+        if token.kind == "name" and not token.text.endswith(":")
+    ]
+    if error.code == "unknown-prefix":
+        prefix = error.fields["prefix"]
+        for before, token, _ in names:
+            leads_to = schema.objects_of(absolute(before.text, {**namespaces, **declared}) or "")
+            texts = bool(leads_to) and all(map(is_datatype, leads_to))
+            if texts and token.text.startswith(prefix + ":"):
+                fields = {"pattern": f"{before.text} {token.text}", "predicate": before.text}
+                what = f"{before.text} leads to texts"
+                instead = full(Literal(token.text))
+                return [write("resource-for-text", what, f"{before.text} {instead}", fields)]
+        return _for_prefix(prefix, [token.text for _, token, _ in names], schema, namespaces)
+    found = wrong_prefixes(query, namespaces)
+    if schema.complete:
+        # At the places of properties and classes, as far as tokens show.
+        used = [
+            token.text
+            for before, token, after in names
+            if before.text == "a" or (after is not None and after.text not in _ENDS)
+        ]
+        found += _unknown_in_text(used, {**declared, **namespaces}, schema, namespaces)
+    return found
+
+
+def _for_prefix(
+    prefix: str, used: Sequence[str], schema: Schema, namespaces: Mapping[str, str]
+) -> list[Finding]:
+    """Return the name that has an undeclared prefix, else the nearest prefixes."""
+    local = next((t.partition(":")[2] for t in used if t.startswith(prefix + ":")), "")
+    near = nearest_names(f"urn:/{local}", schema) if local else ()
+    meant = [written(t.iri, namespaces) for t in near if local_name(t.iri).lower() == local.lower()]
+    meant = meant or [f"{name}:" for name in nearest_prefixes(prefix, namespaces)]
+    if not meant:
+        return []
+    what = f"did you mean {' or '.join(meant)}?"
+    return [Finding("unknown-prefix", what, fields={"prefix": prefix, "replacements": meant})]
+
+
+def _unknown_in_text(
+    used: Sequence[str],
+    declared: Mapping[str, str],
+    schema: Schema,
+    namespaces: Mapping[str, str],
+) -> list[Finding]:
+    """Return the names of a text that does not parse which are neither class nor property."""
+    homes = {namespace_of(name) for name in (*schema.classes, *schema.properties)}
+    found = []
+    for text in dict.fromkeys(used):
+        name = absolute(text, declared)
+        if name is None or namespace_of(name) not in homes or schema.term(name) is not None:
+            continue
+        near = [written(t.iri, namespaces) for t in nearest_names(name, schema, most=2)]
+        counting = "count" in words(local_name(name))
+        other = f" (nearest: {', '.join(near)})" if near else ""
+        other = " (count with COUNT)" if counting else other
+        fields = {"name": text, "iri": name, "replacements": near, "counting": counting}
+        found.append(Finding("unknown-name", f"there is no {text}{other}", fields=fields))
+    return found
+
+
+def _nothing_outside_graphs(look: Lookups) -> bool:
+    where = look.query.where
+    if where is None or look.query.dataset or any(c.kind == "graph" for c in where.clauses):
+        return False
+    return look.ask("?s ?p ?o") is False and look.ask("GRAPH ?g { ?s ?p ?o }") is True
+
+
+def explain_query(
+    query: str, client: SPARQLClient, schema: Schema | None, *, empty: bool
+) -> list[Finding]:
+    """Return what is known to be wrong with a query; empty if nothing is.
+
+    No gold is read: names are compared with the schema, and the client's endpoint is asked which
+    pattern of a query that ran and was `empty` fails first.
+    """
+    if schema is None:
+        return []
+    namespaces = client.config.namespaces
+    try:
+        prepared = client.prepare(query)
+    except QueryError as error:
+        return explain_error(query, error, schema, namespaces)
+    run = probe_run(client.config)
+    try:
+        find = explain_empty if empty else lint
+        return find(prepared, schema, run, namespaces=namespaces)
+    except (QueryError, EndpointError, UsageError):
+        # A diagnosis is help, not a result: without it the caller still has the error itself.
+        return []
+
+
+def explainer(
+    client: SPARQLClient, schema: Schema | None
+) -> Callable[[str, bool], tuple[str, ...]]:
+    """Return a function of a query, and whether it returned nothing, that explains it in lines."""
+    return lambda query, empty: as_lines(explain_query(query, client, schema, empty=empty))
