@@ -65,7 +65,6 @@ def episode(trees: EndpointConfig, kept_sandbox: KeptSandbox) -> Iterator[Callab
             endpoint=endpoint,
             tools=meter.metered(tools.as_dspy_tools()),
             lm=lm or DummyLM(list(replies)),
-            budget=meter.budget,
             recorder=recorder,
             meter=meter,
             context=context,

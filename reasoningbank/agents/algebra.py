@@ -171,7 +171,6 @@ class AlgebraAgent:
     all agents alike.
     """
 
-    name = "algebra"
     uses_lm = True
     sees_gold = False
 

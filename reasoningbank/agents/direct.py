@@ -21,7 +21,6 @@ _TEXTS = PROMPTS["direct"]
 class OracleAgent:
     """Submits the gold query: the test of corpus, endpoint and judge."""
 
-    name = "oracle"
     uses_lm = False
     sees_gold = True
 
@@ -36,7 +35,6 @@ class OracleAgent:
 class DirectAgent:
     """Asks the model once and submits what it wrote, unexecuted."""
 
-    name = "direct"
     uses_lm = True
     compiles = True
     sees_gold = False

@@ -164,7 +164,6 @@ def _normalized(text: str) -> str:
 class RLMAgent:
     """`dspy.RLM` in the Deno/Pyodide sandbox, with the tools and demonstration turns."""
 
-    name = "rlm"
     uses_lm = True
     compiles = True
     sees_gold = False
@@ -299,7 +298,6 @@ def turn_examples(demonstration: Demonstration, iterations: int) -> list[dspy.Ex
 class ReActAgent:
     """`dspy.ReAct` (Yao et al., arXiv 2210.03629) with the tools and records of `rlm`."""
 
-    name = "react"
     uses_lm = True
     compiles = True
     sees_gold = False

@@ -182,9 +182,8 @@ class Episode:
     #: The same model for the extract step; a local server keeps that step's prompt in a slot of its
     #: own, so that it does not evict the cached prefix of the turns
     extractor: dspy.BaseLM | None = None
-    budget: Budget = field(default_factory=Budget)  #: Limits of the attempt
     recorder: Recorder = field(default_factory=Recorder)  #: Where events go
-    meter: Meter = field(default_factory=lambda: Meter(Budget()))  #: Counts against the budget
+    meter: Meter = field(default_factory=lambda: Meter(Budget()))  #: Limits, and what is used
     context: str = ""  #: Memory context (layers L0 to L3) put before the question; may be empty
     sandbox: Callable[[], Any] | None = None  #: Makes the interpreter that the agent's code runs in
     callbacks: list[Any] = field(default_factory=list)  #: DSPy callbacks active during the attempt
@@ -198,6 +197,11 @@ class Episode:
     pack: Pack | None = None
     #: Ids of the pack's tasks of which no example may be shown
     hidden: frozenset[str] = frozenset()
+
+    @property
+    def budget(self) -> Budget:
+        """Limits of the attempt."""
+        return self.meter.budget
 
     def required_pack(self, agent: str) -> Pack:
         """Return the pack.
@@ -218,7 +222,6 @@ class Episode:
 class Agent(Protocol):
     """A system that answers a question over an endpoint with a query."""
 
-    name: str  #: Name in experiment files and records
     uses_lm: bool  #: Whether it needs a model
     sees_gold: bool  #: Whether it is given the gold query; only the oracle is
 

@@ -23,6 +23,7 @@ from reasoningbank.agents.algebra import ProgramDraft, Writing, composer, shown_
 from reasoningbank.algebra.operation import summary
 from reasoningbank.algebra.stage import Stage, open_stage
 from reasoningbank.algebra.terms import scalar
+from reasoningbank.cache import write_bytes_atomically
 from reasoningbank.cli import options, output
 from reasoningbank.corpus import load_pack, open_endpoint
 from reasoningbank.errors import ReasoningBankError, UsageError
@@ -39,8 +40,8 @@ app = typer.Typer(
 )
 
 File = Annotated[str, Argument(help="A program (JSON), or - for standard input.")]
-_VARIABLE = "A variable ($NAME): a string, or NAME:=JSON for any value; may be repeated."
-Variables = Annotated[list[str] | None, Option("--var", metavar="NAME=VALUE", help=_VARIABLE)]
+_VARIABLE = "A variable ($NAME): a string, or NAME:=JSON for any value; repeatable."
+Variables = Annotated[options.Many, Option("--var", metavar="NAME=VALUE", help=_VARIABLE)]
 DryRun = Annotated[bool, Option("--dry-run", help="Read, and list what would be written.")]
 
 #: Tokens of a program.
@@ -87,11 +88,7 @@ def ask(
         draft = _write(author, stage, instruction, constrained=not free, repairs=repairs)
         text = json.dumps(draft.program, ensure_ascii=False, indent=2) + "\n"
         if save is not None:
-            try:
-                save.write_text(text, encoding="utf-8")
-            except OSError as error:
-                what = f"cannot write ({error.strerror})"
-                raise UsageError(what, where=str(save), code="cannot-write") from None
+            write_bytes_atomically(save, text.encode(), code="cannot-write")
         program = algebra.read_program(draft.program, prefixes=stage.endpoint.prefixes)
         settings: dict[str, Any] = {
             "allow_write": allow_write or (),
@@ -116,8 +113,8 @@ def run(
     dry_run: DryRun = False,
     allow_write: options.AllowWrite = None,
     allow_read: Annotated[
-        list[str] | None,
-        Option(metavar="BASE", help="Read only from here; may be repeated."),
+        options.Many,
+        Option(metavar="BASE", help="Read only here; repeatable."),
     ] = None,
     address: options.PublicAddress = None,
     journal: Annotated[Path | None, Option(help="Records the writes, to resume from.")] = None,
@@ -222,9 +219,7 @@ def ops(
 
 @app.command()
 def schema(
-    only: Annotated[
-        list[str] | None, Option(metavar="NAME", help="An operation; may be repeated.")
-    ] = None,
+    only: Annotated[options.Many, Option(metavar="NAME", help="An operation; repeatable.")] = None,
 ) -> None:
     """Print the JSON Schema of programs, for editors and constrained decoding.
 
@@ -289,7 +284,6 @@ class Author:
             endpoint=endpoint,
             tools={},
             lm=self.model.lm(temperature=0.0, max_tokens=MAX_TOKENS, seed=0),
-            budget=meter.budget,
             recorder=recorder,
             meter=meter,
             callbacks=[counter],

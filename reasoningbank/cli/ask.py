@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -25,10 +26,7 @@ def ask(
     pack: PackName = "uniprot",
     lm: Lm = "local",
     url: Url = None,
-    memory: Annotated[
-        Path | None,
-        Option(help="A bank, file of items or run; its items for the question are shown."),
-    ] = None,
+    memory: Annotated[Path | None, Option(help="Show items of this bank, file or run.")] = None,
     snapshot: Annotated[str, Option(help="Of a run: ARM.PERMUTATION[/STEP], or its hash.")] = "",
     stream: Annotated[bool, Option("--stream", help="Show each step on standard error.")] = False,
     as_json: AsJson = False,
@@ -43,7 +41,7 @@ def ask(
         agent, pack=pack, lm=lm, url=url, memory=memory, snapshot=snapshot, on_notice=output.notice
     ) as solver:
         output.notice("thinking …")
-        result = solver.ask(question, Steps() if stream else None)
+        result = solver.ask(question, step_printer() if stream else None)
     attempt, usage = result.attempt, result.attempt.usage
     trust = confidence_in(attempt.trajectory)
     if as_json:
@@ -82,9 +80,7 @@ def ask(
 
 def agent_viz(
     pack: Annotated[str, Option(help="The pack whose pattern families have writers.")] = "liita",
-    file: Annotated[
-        Path | None, Option("--output", "-o", help="A .png, .svg or .mmd file.")
-    ] = None,
+    file: Annotated[Path | None, Option("--output", "-o", help="A .png, .svg or .mmd.")] = None,
     inside: Annotated[bool, Option(help="Also draw the writers.")] = False,
     human: Annotated[bool, Option(help="With the step that asks a person.")] = False,
 ) -> None:
@@ -113,17 +109,15 @@ def confidence_line(found: Confidence | None) -> str:
 # -- steps of an attempt, shown as each completes ------------------------------------------
 
 
-class Steps:
-    """Shows an attempt as it is recorded: named steps, code with its output, or tool calls."""
+def step_printer(to: Console = output.progress_console) -> Callable[[Event], None]:
+    """Return what prints the steps of an attempt as their events are recorded."""
+    read = StepReader()
 
-    def __init__(self, to: Console = output.progress_console) -> None:
-        self._to = to
-        self._read = StepReader()
+    def show(event: Event) -> None:
+        if (step := read(event)) is not None:
+            print_step(step, to)
 
-    def __call__(self, event: Event) -> None:
-        """Show an event if it ends a step."""
-        if (step := self._read(event)) is not None:
-            print_step(step, self._to)
+    return show
 
 
 def print_step(step: ShownStep, to: Console = output.progress_console) -> None:

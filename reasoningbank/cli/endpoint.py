@@ -56,9 +56,7 @@ def serve(
 def describe(
     pack: OfPack = None,
     url: Address = None,
-    card: Annotated[
-        bool, Option("--card", help="Print only the sense card, as an agent reads it.")
-    ] = False,
+    card: Annotated[bool, Option("--card", help="Print only the sense card.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Describe an endpoint: engine, sizes, graphs, classes, federation, sense card.

@@ -9,7 +9,7 @@ from typing import Annotated
 from typer import Argument, Exit, Option, Typer
 
 from reasoningbank.analysis.tables import AGREEMENT, TextTable, agreement_cells
-from reasoningbank.cli.options import AsJson
+from reasoningbank.cli.options import AsJson, Many
 from reasoningbank.cli.output import notice, print_json, say, seconds, show
 from reasoningbank.experiment import RunFolder, TrialKey
 from reasoningbank.experiment.rejudge import Rejudged, VerdictChange, rejudge_run
@@ -39,7 +39,7 @@ def judge_run(
     folder: Annotated[Path, Argument(help="Folder of a run.", metavar="RUN")],
     judge: Annotated[str, Option("--with", help="execution, rule, or lm:NAME, e.g. lm:local.")],
     out: Annotated[Path | None, Option(help="Judge a copy there, or resume that.")] = None,
-    arm: Annotated[list[str] | None, Option(help="Only this arm; may be repeated.")] = None,
+    arm: Annotated[Many, Option(help="Only this arm; repeatable.")] = None,
     limit: Annotated[int | None, Option(min=1, help="Judge at most N trials.")] = None,
     again: Annotated[bool, Option("--again", help="Also what this model has judged.")] = False,
     replace: Annotated[bool, Option("--replace", help="Replace verdicts that changed.")] = False,

@@ -13,7 +13,7 @@ from typer import Argument, Option, Typer
 
 from reasoningbank import memory
 from reasoningbank.cache import write_bytes_atomically
-from reasoningbank.cli.options import AsJson, known
+from reasoningbank.cli.options import AsJson, Many, known
 from reasoningbank.cli.output import notice, print_json, print_rows, say
 from reasoningbank.errors import UsageError
 from reasoningbank.experiment import memory_sources
@@ -22,6 +22,7 @@ from reasoningbank.experiment.records import Step
 from reasoningbank.memory.bank import import_items
 from reasoningbank.memory.rdf import rdf_name, to_rdf
 from reasoningbank.memory.snapshot import Difference, difference, fields_changed
+from reasoningbank.sparql.terms import short
 
 app = Typer(help="Inspect what was learned, and maintain a bank.", no_args_is_help=True)
 
@@ -31,7 +32,7 @@ Row = tuple[Any, ...]
 #: How the names of banks end.
 BANK_ENDINGS = (".sqlite", ".db")
 #: Longer values are shortened in a table.
-_MAX_CHARS = 40
+_MOST = 40
 _EVERY = (*get_args(memory.ItemStatus), "all")
 
 _WHERE = "A bank (.sqlite), a snapshot (.jsonl, .ttl, .nq, gzipped or not), or a run's folder."
@@ -42,8 +43,8 @@ Bank = Annotated[Path, Argument(help="A bank (.sqlite).", metavar="BANK")]
 ItemId = Annotated[str, Argument(help="An item's id, or its beginning.", metavar="ID")]
 OfStatus = Annotated[str, Option("--status", help=f"Only {', '.join(_EVERY)}.")]
 OfSource = Annotated[
-    list[str] | None,
-    Option("--src", help=f"Only {', '.join(get_args(memory.ItemSource))}; may be repeated."),
+    Many,
+    Option("--src", help=f"Only {', '.join(get_args(memory.ItemSource))}; repeatable."),
 ]
 
 
@@ -428,7 +429,8 @@ def _difference_rows(found: Difference) -> Iterator[Row]:
         yield from ((kind, item.id, _line(item.title), item.src) for item in items)
     for item, fields in found.changed:
         what = ", ".join(
-            f"{name} {_short(before)} → {_short(after)}" for name, (before, after) in fields.items()
+            f"{name} {short(f'{before}', _MOST)} → {short(f'{after}', _MOST)}"
+            for name, (before, after) in fields.items()
         )
         yield "changed", item.id, _line(item.title), what
 
@@ -452,8 +454,3 @@ def _action(action: str, merged_into: str) -> str:
 
 def _line(text: str) -> str:
     return " ".join(text.split())
-
-
-def _short(value: Any) -> str:
-    text = _line(str(value))
-    return text if len(text) <= _MAX_CHARS else f"{text[: _MAX_CHARS - 1]}…"

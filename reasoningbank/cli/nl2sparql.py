@@ -18,9 +18,10 @@ from typer import Argument, Option, Typer
 from reasoningbank import experiment, retrieval
 from reasoningbank.analysis import translators
 from reasoningbank.analysis.tables import TextTable
+from reasoningbank.cache import write_bytes_atomically
 from reasoningbank.cli import output
-from reasoningbank.cli.ask import Steps, agent_viz, confidence_line, print_step
-from reasoningbank.cli.options import AsJson, PackName, Url, check_folder_of, known
+from reasoningbank.cli.ask import agent_viz, confidence_line, print_step, step_printer
+from reasoningbank.cli.options import AsJson, Many, PackName, Url, check_folder_of, known
 from reasoningbank.corpus import Pack, load_corpus, load_pack
 from reasoningbank.errors import ReasoningBankError, UsageError
 from reasoningbank.experiment.ask import named_step, open_solver
@@ -67,9 +68,7 @@ def translate(
     pack: PackName = "liita",
     url: Url = None,
     language: Language = "",
-    memory: Annotated[
-        Path | None, Option(help="A bank, file of items or run; its items are shown.")
-    ] = None,
+    memory: Annotated[Path | None, Option(help="Show items of this bank, file or run.")] = None,
     top_k: Annotated[int, Option(min=0, max=20, help="Examples shown.")] = 3,
     max_fixes: Annotated[int, Option(min=0, max=10, help="Rounds of repair.")] = 2,
     embedding: Embedding = retrieval.DEFAULT_EMBEDDER,
@@ -98,7 +97,7 @@ def translate(
         every_example=True,
         on_notice=output.notice,
     ) as solver:
-        found = solver.ask(question, Steps() if stream else None)
+        found = solver.ask(question, step_printer() if stream else None)
         shown, total = _rows(found.sparql, solver.context.client, rows, as_json)
     attempt = found.attempt
     steps = {str(one.data["step"]): one.data for one in attempt.trajectory.of("step")}
@@ -194,22 +193,18 @@ def evaluate(
     model: Model = None,
     fast_model: FastModel = None,
     pack: PackName = "liita-test",
-    system: Annotated[
-        Literal["rag", "graph"], Option("--agent", help="The system to evaluate.")
-    ] = "rag",
+    system: Annotated[Literal["rag", "graph"], Option("--agent", help="What to evaluate.")] = "rag",
     sample: Annotated[int | None, Option(min=1, help="N tasks, always the same.")] = None,
     language: Annotated[str, Option(help="Only questions in this language.")] = "",
     split: Annotated[str, Option(help="Only train, dev or test tasks.")] = "all",
-    complexity: Annotated[list[str] | None, Option(help="Only tasks of it; repeatable.")] = None,
-    pattern: Annotated[list[str] | None, Option(help="Only tasks of it; repeatable.")] = None,
-    task: Annotated[list[str] | None, Option(help="Only this task; repeatable.")] = None,
+    complexity: Annotated[Many, Option(help="Only tasks of it; repeatable.")] = None,
+    pattern: Annotated[Many, Option(help="Only tasks of it; repeatable.")] = None,
+    task: Annotated[Many, Option(help="Only this task; repeatable.")] = None,
     left_out: Annotated[LeftOut, Option("--leave-out", help="What is not retrieved.")] = "group",
     embedding: Embedding = retrieval.DEFAULT_EMBEDDER,
     index: Index = retrieval.DEFAULT_INDEX,
     out: Annotated[Path | None, Option(help="Folder of its run; default runs/evaluate-….")] = None,
-    report_file: Annotated[
-        Path | None, Option("--output", "-o", help="Write a JSON report.")
-    ] = None,
+    report_file: Annotated[Path | None, Option("--output", "-o", help="A JSON report.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Translate a pack's questions, judge the queries by what they return, and summarise.
@@ -233,16 +228,12 @@ def evaluate(
     output.notice(f"{total} questions for {system} and {tiers.default}, kept in {place} …")
     folders = {one: experiment.RunFolder(place / one) for one in questions}
     done: list[experiment.TrialRecord] = []
-    arm: dict[str, Any] = {
-        "agent": system,
-        "lm": tiers.default,
-        "fast_lm": tiers.fast if system == "graph" else "",
-    }
+    arm: dict[str, Any] = {"agent": system, "lm": tiers.default}
+    arm |= {"fast_lm": tiers.fast} if system == "graph" else {}
     arm["options"] = {**settings, "whole_groups": left_out == "group"}
-    evaluation: dict[str, Any] = {"name": "evaluation", "pack": pack}
-    evaluation["leave_out"] = "task" if left_out == "one" else left_out
     # The first infrastructure error ends the command.
-    evaluation["retries"] = {"infrastructure": 0, "stop_after": 1}
+    shared = {"name": "evaluation", "retries": {"infrastructure": 0, "stop_after": 1}}
+    shared |= {"pack": pack, "leave_out": "task" if left_out == "one" else left_out}
 
     def report_trial(record: experiment.TrialRecord) -> None:
         done.append(record)
@@ -253,14 +244,14 @@ def evaluate(
     try:
         for one, tasks in questions.items():
             own = {"language": one, "tasks": {"ids": tasks}, "arms": [{"name": one, **arm}]}
-            parsed = experiment.parse_experiment({**evaluation, **own})
+            parsed, says = experiment.parse_experiment(shared | own), output.notice
             experiment.run_experiment(
-                parsed, folders[one], observers=[report_trial], on_notice=output.notice
+                parsed, folders[one], observers=[report_trial], on_notice=says
             )
     finally:
         # Report what was paid for, whatever ends the command.
         kept = [folder.path for folder in folders.values() if folder.trial_names()]
-        arms = [arm for path in kept for arm in translators.read_translations([path], pack)]
+        arms = translators.read_translations(kept, pack)
         judged = [row for arm in arms for row in arm.rows]
         report = {
             **head,
@@ -303,14 +294,12 @@ def questions_of(
         first = error.errors()[0]
         raise UsageError(first["msg"], where=f"--{first['loc'][0]}") from None
     chosen = experiment.select_tasks(corpora[languages[0]], selection)
+    chosen_ids = {task.id for task in chosen}
     if patterns:
         names = load_patterns(pack)
-        wanted = {
-            found for one in patterns for found in names.known([one]) or (names.named(one).name,)
-        }
+        known_names = [names.known([one]) or [names.named(one).name] for one in patterns]
+        wanted = set().union(*known_names)
         chosen_ids = {one.id for one in examples_of(chosen, names) if wanted & set(one.patterns)}
-    else:
-        chosen_ids = {task.id for task in chosen}
     found = {
         one: [task.id for task in tasks if task.id in chosen_ids and task.language == one]
         for one, tasks in corpora.items()
@@ -425,16 +414,14 @@ def calibration(
     sources: Sources,
     pack: OfPack = "",
     arm: Annotated[str, Option(help="Only this arm.")] = "",
-    write: Annotated[
-        Path | None,
-        Option(help="Write the arm's calibration table, as a pack's hints hold it."),
-    ] = None,
+    write: Annotated[Path | None, Option(help="Write the table as a pack's hints hold it.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Show how far confidence can be trusted: Brier score and reliability from records.
 
     Example: nl2sparql calibration runs/nl2sparql --arm graph --write calibration.json
     """
+    check_folder_of(write)
     arms = [one for one in _read(sources, pack) if one.rows and arm in ("", one.arm)]
     if not arms:
         raise UsageError(f"there is no arm {arm!r} with judged trials", where=str(sources[0]))
@@ -464,10 +451,7 @@ def _write(arms: list[translators.ArmRows], path: Path) -> None:
         raise UsageError("a table is of one arm", where="--write", hint=f"name it: --arm {names}")
     judged = [(row.score, row.right) for row in arms[0].rows if row.score is not None]
     table = fit_calibration(judged, asked_as(arms[0].model))
-    try:
-        path.write_text(table.model_dump_json(indent=2) + "\n", encoding="utf-8")
-    except OSError as error:
-        raise UsageError(f"cannot be written: {error}", where=str(path)) from error
+    write_bytes_atomically(path, f"{table.model_dump_json(indent=2)}\n".encode())
     output.notice(f"wrote {path}, of {table.trials} trials")
 
 

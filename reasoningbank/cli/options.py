@@ -11,17 +11,18 @@ from typer import Argument, Option
 
 from reasoningbank.errors import UsageError
 
+#: Values of an option that can be given several times.
+Many = list[str] | None
+
 AsJson = Annotated[bool, Option("--json", help="Print JSON.")]
 PackName = Annotated[str, Option(help="A pack's name or folder.")]
 Lm = Annotated[str, Option(help="A model: local, or a LiteLLM name.")]
 Url = Annotated[str | None, Option(help="Query this running endpoint instead of the pack's own.")]
 Port = Annotated[int | None, Option(min=1, max=65535, help="Port; default a free one.")]
 RunPath = Annotated[Path, Argument(help="Folder of a run, e.g. runs/uniprot_demo.")]
-AllowWrite = Annotated[
-    list[str] | None, Option(metavar="BASE", help="Where programs may write; may be repeated.")
-]
+AllowWrite = Annotated[Many, Option(metavar="BASE", help="Where programs may write; repeatable.")]
 PublicAddress = Annotated[
-    list[str] | None, Option(metavar="PUBLIC=REAL", help="Send requests for an address elsewhere.")
+    Many, Option(metavar="PUBLIC=REAL", help="Send requests for an address elsewhere.")
 ]
 Credentials = Annotated[Path | None, Option(help="A TOML file of [[credential]] tables.")]
 

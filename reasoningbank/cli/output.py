@@ -9,11 +9,11 @@ import re
 import signal
 import threading
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, TextColumn
 from rich.syntax import Syntax
 from rich.table import Table
 from rich.text import Text
@@ -104,17 +104,11 @@ def seconds(value: float) -> str:
     return f"{int(value) // 60} min {int(value) % 60} s"
 
 
-def progress_bar() -> Progress:
-    """Return the progress bar of a run; it draws only on a terminal."""
-    return Progress(
-        TextColumn("{task.description}", markup=False),
-        BarColumn(bar_width=20),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[summary]}", markup=False),
-        console=progress_console,
-        disable=not progress_console.is_terminal,
-        transient=False,
-    )
+def progress_bar(*columns: ProgressColumn) -> Progress:
+    """Return a progress bar with these columns after the description; drawn only on a terminal."""
+    description = TextColumn("{task.description}", markup=False)
+    hidden = not progress_console.is_terminal
+    return Progress(description, *columns, console=progress_console, disable=hidden)
 
 
 class TimeLeft:
@@ -159,9 +153,9 @@ class TimeLeft:
         return f"about {seconds(total)} left"
 
 
-def follow_run(bar: Progress, left: TimeLeft) -> Callable[[RunProgress], None]:
-    """Return a callback that updates the bar, or writes a line a trial where there is no bar."""
-    row = bar.add_task("starting", total=None, summary="")
+@contextlib.contextmanager
+def follow_run(left: TimeLeft) -> Iterator[Callable[[RunProgress], None]]:
+    """Open a run's progress bar; its callback writes a line a trial where there is no bar."""
     judged: dict[str, list[bool]] = defaultdict(list)
 
     def follow(now: RunProgress) -> None:
@@ -185,7 +179,10 @@ def follow_run(bar: Progress, left: TimeLeft) -> Callable[[RunProgress], None]:
             outcome = record.outcome + how
             notice(f"[{now.done}/{now.total}] {label}: {outcome} · {summary}")
 
-    return follow
+    last = TextColumn("{task.fields[summary]}", markup=False)
+    with progress_bar(BarColumn(bar_width=20), MofNCompleteColumn(), last) as bar:
+        row = bar.add_task("starting", total=None, summary="")
+        yield follow
 
 
 def stop_event() -> threading.Event:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import re
 import webbrowser
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -17,7 +17,7 @@ from reasoningbank.analysis import RunSummary, changed_answers, compare_runs, su
 from reasoningbank.analysis.tables import counted
 from reasoningbank.cli import output
 from reasoningbank.cli import summary as tables
-from reasoningbank.cli.options import AsJson, RunPath
+from reasoningbank.cli.options import AsJson, Many, RunPath
 from reasoningbank.errors import RecordError, UsageError
 from reasoningbank.experiment import (
     Experiment,
@@ -40,8 +40,8 @@ from reasoningbank.lm.names import parse_name
 
 export = Typer(help="Write a run for other tools.", no_args_is_help=True)
 
-Only = Annotated[list[str] | None, Option(help="Only this arm; may be repeated.")]
-OfTask = Annotated[list[str] | None, Option("--task", help="Only this task; may be repeated.")]
+Only = Annotated[Many, Option(help="Only this arm; repeatable.")]
+OfTask = Annotated[Many, Option("--task", help="Only this task; repeatable.")]
 MLflow = Annotated[
     str | None,
     Option(help="Trace the trials with MLflow, e.g. sqlite:///mlflow.db.", metavar="URI"),
@@ -56,12 +56,12 @@ def run(
     only: Only = None,
     task: OfTask = None,
     changes: Annotated[
-        list[str] | None,
+        Many,
         Option(
             "--set",
             metavar="KEY=VALUE",
             help="Replace a setting of the file: budget.iterations=3, arms.rlm.lm=NAME, "
-            "'arms.*.temperature=0.7', executor.workers=16. May be repeated.",
+            "'arms.*.temperature=0.7', executor.workers=16. Repeatable.",
         ),
     ] = None,
     lm: Annotated[str | None, Option(help="The model of every arm, e.g. openai/gpt-4.1.")] = None,
@@ -95,9 +95,7 @@ def default_folder(name: str, lm: str | None) -> Path:
 
 def rerun(
     folder: RunPath,
-    status: Annotated[
-        AttemptStatus, Option(help="Trials that ended with this status.", show_default=True)
-    ] = "error",
+    status: Annotated[AttemptStatus, Option(help="Trials that ended with this status.")] = "error",
     only: Only = None,
     task: OfTask = None,
     missing: Annotated[bool, Option("--missing", help="Also trials without a record.")] = False,
@@ -161,10 +159,7 @@ def archive(
     """
     run_folder = RunFolder(folder)
     run_folder.require_manifest()
-    copy = run_folder.archive(
-        target, on_damaged=lambda path: output.notice(f"{path}: cannot be read and is left out")
-    )
-    output.say(str(copy.path))
+    output.say(str(run_folder.archive(target, on_damaged=_leave_out).path))
 
 
 def compare(
@@ -223,7 +218,7 @@ def report(
     from reasoningbank.analysis.report import write_report
 
     done = write_report(RunFolder(run), out if out is not None else run / "report.html", most=most)
-    _name_damaged(done.damaged)
+    _leave_out(*done.damaged)
     output.notice(f"{done.size / 1e6:.1f} MB, {counted(done.trials, 'trial')}")
     if left := done.trials - done.whole:
         hint = "--most N shows more whole"
@@ -246,7 +241,7 @@ def export_to_inspect(
     from reasoningbank.analysis.inspect_log import export_inspect
 
     done = export_inspect(run, out)
-    _name_damaged(done.damaged)
+    _leave_out(*done.damaged)
     data = [
         {"arm": log.arm, "trials": log.samples, "errors": log.errors, "complete": log.complete}
         | {"log": str(log.path)}
@@ -288,10 +283,8 @@ def export_to_parquet(
 @export.command("hf")
 def export_to_hf(
     out: Annotated[Path, Option(help="Folder of the dataset.", show_default=False)],
-    runs: Annotated[
-        list[Path] | None, Argument(help="Folders of runs.", metavar="[RUN]...")
-    ] = None,
-    pack: Annotated[list[str] | None, Option(help="A pack; may be repeated.")] = None,
+    runs: Annotated[list[Path] | None, Argument(help="Run folders.", metavar="[RUN]...")] = None,
+    pack: Annotated[Many, Option(help="A pack; repeatable.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Write tasks of packs and trials of runs as a folder for `datasets.load_dataset`, with a card.
@@ -322,9 +315,9 @@ def _streams(folder: RunFolder, manifest: Mapping[str, Any]) -> list[dict[str, A
     ]
 
 
-def _name_damaged(paths: Iterable[Path]) -> None:
+def _leave_out(*paths: Path) -> None:
     for path in paths:
-        output.notice(f"{path} cannot be read and is left out")
+        output.notice(f"{path}: cannot be read and is left out")
 
 
 def _run(
@@ -344,7 +337,6 @@ def _run(
             observers.append(
                 stack.enter_context(mlflow_tracer(mlflow, folder, on_failure=output.notice))
             )
-        bar = stack.enter_context(output.progress_bar())
         plan_of = {name: chosen[name] for name in ("limit", "only", "tasks") if name in chosen}
         estimate = estimate_run(experiment, folder, plan_run(experiment, **plan_of).jobs)
         estimated = [one for one in estimate.arms if one.agent != "judge"]
@@ -352,15 +344,9 @@ def _run(
             {one.arm: one.todo for one in estimated},
             {one.arm: one.amounts["seconds"] for one in estimated if not one.is_bound},
         )
-        follow = output.follow_run(bar, left)
-        run_experiment(
-            experiment,
-            folder,
-            on_progress=follow,
-            on_notice=output.notice,
-            observers=observers,
-            **chosen,
-        )
+        follow = stack.enter_context(output.follow_run(left))
+        says: dict[str, Any] = {"on_progress": follow, "on_notice": output.notice}
+        run_experiment(experiment, folder, observers=observers, **says, **chosen)
     summary = _report(folder, as_json)
     write_atomically(folder.path / "summary.json", summary.to_json())
     if summary.comparison is not None and experiment.mode == "learn" and not as_json:

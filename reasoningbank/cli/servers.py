@@ -31,10 +31,7 @@ def _group() -> None:
 
 @app.command()
 def serve(
-    base: Annotated[
-        str | None,
-        Option(help="Base of the documents' addresses; default the server's own address."),
-    ] = None,
+    base: Annotated[str | None, Option(help="Base of addresses; default the server's.")] = None,
     port: options.Port = None,
     folder: Annotated[Path | None, Option(help="Keep them as Turtle files here.")] = None,
     store: Annotated[Path | None, Option(help="Keep them in an Oxigraph store here.")] = None,
@@ -56,23 +53,17 @@ def serve(
 def mcp(
     pack: options.PackName = "uniprot",
     url: options.Url = None,
-    http: Annotated[
-        str | None,
-        Option(metavar="HOST:PORT", help="Serve over HTTP, not standard input and output."),
-    ] = None,
+    http: Annotated[str | None, Option(metavar="HOST:PORT", help="Serve over HTTP.")] = None,
     bank: Annotated[Path | None, Option(help="A memory bank (.sqlite) to search.")] = None,
     allow_write: options.AllowWrite = None,
     allow_read: Annotated[
-        list[str] | None,
-        Option(
-            metavar="BASE", help="What programs may read besides the endpoint; may be repeated."
-        ),
+        options.Many,
+        Option(metavar="BASE", help="What programs may read besides the endpoint; repeatable."),
     ] = None,
     address: options.PublicAddress = None,
     credentials: options.Credentials = None,
     lm: Annotated[
-        str | None,
-        Option(help="A model that answers questions: local, or a LiteLLM name (costs)."),
+        str | None, Option(help="A model that answers questions: local, or a LiteLLM name (costs).")
     ] = None,
     agent: Annotated[str | None, Option(help="The agent that answers (rlm).")] = None,
     requests: Annotated[int, Option(min=1, help="Request limit of a program.")] = 1_000,
@@ -91,15 +82,11 @@ def mcp(
 
     # Report mistakes now, not to a client later.
     if bank is not None:
-        from reasoningbank.experiment.memory_sources import is_bank
+        from reasoningbank.experiment.memory_sources import bank_file
         from reasoningbank.memory import MemoryBank
 
-        if not is_bank(bank):
-            hint = "give a file (.sqlite); import others with `reasoningbank memory import`"
-            what = "not a memory bank" if bank.exists() else "no such bank"
-            raise UsageError(what, where=str(bank), hint=hint, code="not-a-bank")
         # Opening refuses a damaged one.
-        MemoryBank(bank, readonly=True).close()
+        MemoryBank(bank_file(bank), readonly=True).close()
     if credentials is not None:
         credentials_from(credentials)
     chosen = sessions.Settings.agent if agent is None else agent
@@ -160,22 +147,14 @@ def serve_web(
     url: options.Url = None,
     agent: Annotated[str, Option(help="rlm, react, direct, rag, graph or algebra.")] = "rag",
     lm: options.Lm = "local",
-    runs: Annotated[
-        list[Path] | None, Option(help="A folder of runs (runs); may be repeated.")
-    ] = None,
-    bank: Annotated[
-        list[Path] | None, Option(help="A memory bank to read; may be repeated.")
-    ] = None,
+    runs: Annotated[list[Path] | None, Option(help="A folder of runs (runs); repeatable.")] = None,
+    bank: Annotated[list[Path] | None, Option(help="A memory bank to read; repeatable.")] = None,
     feedback: Annotated[Path, Option(help="Where verdicts on answers are kept.")] = Path(
         "feedback"
     ),
-    host: Annotated[
-        str, Option(help="Address to listen on; any but loopback asks for a token.")
-    ] = "127.0.0.1",
+    host: Annotated[str, Option(help="Address; any but loopback asks for a token.")] = "127.0.0.1",
     port: Annotated[int, Option(min=0, max=65535, help="Port; 0 for a free one.")] = 8765,
-    token: Annotated[
-        str, Option(help="What readers must know (REASONINGBANK_TOKEN, or a random one).")
-    ] = "",
+    token: Annotated[str, Option(help="Readers need it (REASONINGBANK_TOKEN, or random).")] = "",
     open_it: Annotated[bool, Option("--open", help="Open the page in a browser.")] = False,
 ) -> None:
     """Serve one local page: ask questions, watch runs, read memory.

@@ -8,16 +8,16 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
-from rich.progress import BarColumn, DownloadColumn, TextColumn, TimeRemainingColumn
-from rich.progress import Progress as Bar
+from rich.progress import BarColumn, DownloadColumn, TimeRemainingColumn
 from typer import Argument, Exit, Option, Typer
 
 from reasoningbank.agents.sandbox.interpreter import Sandbox, deno_executable, pyodide_cached
+from reasoningbank.cache import write_bytes_atomically
 from reasoningbank.cli import output
 from reasoningbank.cli.options import AsJson
 from reasoningbank.corpus import known_packs, load_pack, open_endpoint
 from reasoningbank.corpus.new_pack import new_pack
-from reasoningbank.errors import ReasoningBankError, RecordError, UsageError, need_package
+from reasoningbank.errors import ReasoningBankError, UsageError, need_package
 from reasoningbank.lm import PullProgress, list_weights, open_lm, parse_name
 from reasoningbank.lm import pull as pull_weights
 from reasoningbank.lm.models import SERVER_VARIABLE
@@ -69,11 +69,7 @@ def pull(
 
     Example: reasoningbank lm pull local
     """
-    name_of_step = TextColumn("{task.description}", markup=False)
-    columns = (name_of_step, BarColumn(), DownloadColumn(), TimeRemainingColumn())
-    with Bar(
-        *columns, console=output.progress_console, disable=not output.progress_console.is_terminal
-    ) as bar:
+    with output.progress_bar(BarColumn(), DownloadColumn(), TimeRemainingColumn()) as bar:
         row = bar.add_task("looking", total=None)
         step = ""
 
@@ -204,13 +200,8 @@ def init(
 
     Example: reasoningbank init my_pack --endpoint https://example.org/sparql
     """
-    files = new_pack(name, EndpointConfig(endpoint))
-    for path, text in files.items():
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text, encoding="utf-8")
-        except OSError as error:
-            raise RecordError(f"cannot be written ({error.strerror})", where=str(path)) from error
+    for path, text in new_pack(name, EndpointConfig(endpoint)).items():
+        write_bytes_atomically(path, text.encode())
         output.say(str(path))
     output.notice(f"next: rewrite the examples; reasoningbank tasks validate {name} --run")
 

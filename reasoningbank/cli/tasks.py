@@ -12,7 +12,7 @@ from typing import Annotated, get_args
 from typer import Argument, Exit, Option, Typer
 
 from reasoningbank import corpus
-from reasoningbank.cli.options import AsJson, known
+from reasoningbank.cli.options import AsJson, Many, known
 from reasoningbank.cli.output import notice, print_json, print_rows, print_table, say
 from reasoningbank.corpus.splits import PARTS
 from reasoningbank.errors import UsageError
@@ -23,14 +23,14 @@ app = Typer(help="List, sample and check the tasks of a corpus.", no_args_is_hel
 Where = Annotated[str, Argument(help="A pack's name or a folder of SHACL examples.")]
 OfSplit = Annotated[str | None, Option("--split", help="Only train, dev or test.")]
 OfComplexity = Annotated[
-    list[str] | None,
-    Option("--complexity", help="Only simple, moderate or complex; may be repeated."),
+    Many,
+    Option("--complexity", help="Only simple, moderate or complex; repeatable."),
 ]
 OfForm = Annotated[
-    list[str] | None,
+    Many,
     Option("--form", help="Only SELECT, ASK, CONSTRUCT, DESCRIBE or UPDATE; repeatable."),
 ]
-OfGroup = Annotated[list[str] | None, Option("--group", help="Only this group; repeatable.")]
+OfGroup = Annotated[Many, Option("--group", help="Only this group; repeatable.")]
 
 
 @app.command("list")
@@ -72,9 +72,7 @@ def sample(
 @app.command()
 def show(
     task_id: Annotated[str, Argument(help="Id of a task.")],
-    where: Annotated[
-        str | None, Argument(metavar="[PACK]", help="A pack's name or a folder.")
-    ] = None,
+    where: Annotated[str | None, Argument(metavar="[PACK]", help="A pack or a folder.")] = None,
     pack: Annotated[str, Option(help="The same as an option.")] = "uniprot",
     as_json: AsJson = False,
 ) -> None:
@@ -124,12 +122,8 @@ def stats(
 @app.command("validate")
 def validate_corpus(
     pack: Where = "uniprot",
-    run: Annotated[
-        bool, Option("--run", help="Execute every gold query on the pack's data.")
-    ] = False,
-    endpoint: Annotated[
-        str | None, Option(metavar="URL", help="Execute every gold query on this endpoint.")
-    ] = None,
+    run: Annotated[bool, Option("--run", help="Run every gold query on the pack's data.")] = False,
+    endpoint: Annotated[str | None, Option(metavar="URL", help="Run gold queries here.")] = None,
     slow: Annotated[float, Option(min=0, help="Seconds after which a gold query is slow.")] = 5.0,
     as_json: AsJson = False,
 ) -> None:
@@ -188,9 +182,7 @@ def build(
     pack: Annotated[str, Argument(help="A pack with templates: its name or folder.")],
     number: Annotated[int, Option("-n", "--number", min=1, help="Per template.")] = 15,
     seed: Annotated[int, Option(help="Another seed draws other values.")] = 0,
-    out: Annotated[
-        Path | None, Option(metavar="FOLDER", help="Default: the pack's own folder.")
-    ] = None,
+    out: Annotated[Path | None, Option(metavar="FOLDER", help="Default: the pack's own.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Make the instances of a pack's templates, as SHACL examples.
@@ -221,10 +213,7 @@ def build(
 def show_levels(
     pack: Where = "uniprot",
     split: Annotated[str, Option(help="The tasks to classify: dev or test.")] = "test",
-    bank: Annotated[
-        Path | None,
-        Option(metavar="FILE", help="Relative to a memory bank instead of the train split."),
-    ] = None,
+    bank: Annotated[Path | None, Option(metavar="FILE", help="Relative to this bank.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Classify tasks as iid, compositional or zero-shot relative to the training tasks.
@@ -264,11 +253,7 @@ def show_levels(
 
 
 def _chosen(
-    pack: str,
-    split: str | None,
-    complexity: Sequence[str] | None,
-    form: Sequence[str] | None,
-    group: Sequence[str] | None,
+    pack: str, split: str | None, complexity: Many, form: Many, group: Many
 ) -> tuple[corpus.Corpus, Mapping[str, str], Sequence[corpus.Task]]:
     """Return a corpus, the split of each task, and the tasks that pass the filters."""
     loaded = corpus.load_corpus(pack)

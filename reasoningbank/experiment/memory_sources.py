@@ -43,13 +43,12 @@ def is_bank(where: Path) -> bool:
 
 
 def bank_file(where: Path) -> Path:
-    """Return a bank that can be changed; refuse anything else."""
+    """Return the file of a bank; refuse anything else."""
     existing(where)
     if is_bank(where):
         return where
-    what = "not a memory bank; only a bank can be changed"
     hint = "import its items with `reasoningbank memory import BANK FILE`"
-    raise UsageError(what, where=str(where), hint=hint, code="not-a-bank")
+    raise UsageError("not a memory bank", where=str(where), hint=hint, code="not-a-bank")
 
 
 @contextmanager

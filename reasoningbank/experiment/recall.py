@@ -25,9 +25,9 @@ from reasoningbank.experiment.settings import (
 )
 from reasoningbank.imports import imported, is_import_path
 from reasoningbank.memory import (
-    Consultation,
     LeakageFilter,
     MemoryBank,
+    MemoryTools,
     Retrieval,
     Scope,
     Snapshot,
@@ -47,7 +47,7 @@ from reasoningbank.memory.item import Turn
 from reasoningbank.memory.schema_card import SchemaCard
 from reasoningbank.retrieval import Embedder, open_embedder
 from reasoningbank.sparql import Discovery, discover
-from reasoningbank.tools import MemoryTools, SPARQLTools
+from reasoningbank.tools import SPARQLTools
 from reasoningbank.trajectory import Recorder
 
 #: Retrieved successes whose turns are shown as demonstrations.
@@ -220,7 +220,7 @@ class MemoryParts:
         given |= {"kinds": _kinds(memory), "items": memory.items, "tokens": memory.tokens}
 
         def make(recorder: Recorder) -> Mapping[str, Callable[..., Any]]:
-            return MemoryTools(Consultation(bank, recorder=recorder, **given)).as_dspy_tools()
+            return MemoryTools(bank, recorder=recorder, **given).as_dspy_tools()
 
         return make
 

@@ -185,7 +185,6 @@ class Trial:
                 tools=meter.metered(self._tools(store, recorder, hidden)),
                 lm=lms.get("solver"),
                 extractor=lms.get("extractor"),
-                budget=meter.budget,
                 recorder=recorder,
                 meter=meter,
                 sandbox=context.sandboxes,

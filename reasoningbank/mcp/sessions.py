@@ -23,11 +23,11 @@ from reasoningbank.errors import SetupError, ToolError, UsageError
 from reasoningbank.refs import RefStore
 from reasoningbank.schema import EndpointProfile, Schema
 from reasoningbank.sparql import EndpointConfig, SPARQLClient
-from reasoningbank.tools import EndpointTools, MemoryTools, SPARQLTools
+from reasoningbank.tools import EndpointTools, SPARQLTools
 
 if TYPE_CHECKING:
     from reasoningbank.mcp.asking import Asker
-    from reasoningbank.memory import MemoryBank
+    from reasoningbank.memory import MemoryBank, MemoryTools
     from reasoningbank.memory.context import ContextBuilder
 
 T = TypeVar("T")
@@ -247,13 +247,13 @@ class Session:
     def memory(self) -> MemoryTools:
         """The memory tools."""
         # Slow to load.
-        from reasoningbank.memory import Consultation, LeakageFilter, Scope
+        from reasoningbank.memory import LeakageFilter, MemoryTools, Scope
         from reasoningbank.trajectory import Recorder
 
         pack, bank = self.shared.settings.pack, self.shared.bank
         leakage = LeakageFilter.of(None, self.shared.evaluation, prefixes=pack.prefixes)
         scope = Scope(pack=pack.key, endpoint=pack.endpoint)
-        return MemoryTools(Consultation(bank, leakage=leakage, recorder=Recorder(), scope=scope))
+        return MemoryTools(bank, leakage=leakage, recorder=Recorder(), scope=scope)
 
 
 _STATE = "reasoningbank.session"

@@ -23,7 +23,7 @@ from reasoningbank.errors import ToolError, UsageError
 from reasoningbank.mcp.programs import ServerTools
 from reasoningbank.mcp.sessions import Session, Settings, Shared, key_of
 from reasoningbank.refs import Ref
-from reasoningbank.tools import EndpointTools, MemoryTools, Rows, SPARQLTools
+from reasoningbank.tools import EndpointTools, Rows, SPARQLTools
 from reasoningbank.tools.endpoint_tools import TOOL_NAMES as ENDPOINT_TOOLS
 from reasoningbank.tools.sparql import TOOL_NAMES as SPARQL_TOOLS
 
@@ -87,6 +87,9 @@ def toolbox(settings: Settings, resources: str) -> dict[str, Tool]:
         (EndpointTools, ENDPOINT_TOOLS, lambda session, _: session.endpoints),
     ]
     if settings.bank is not None:
+        # Slow to load.
+        from reasoningbank.memory import MemoryTools
+
         memory = ("memory_search", "memory_get")
         held.append((MemoryTools, memory, lambda session, _: session.memory))
     own = ["algebra_operations", "algebra_validate", "algebra_run", "algebra_slice"]

@@ -7,7 +7,6 @@ useful; RDF exchanges items with others.
 """
 
 from reasoningbank.memory.bank import MemoryBank
-from reasoningbank.memory.consultation import Consultation
 from reasoningbank.memory.experience import Draft, Experience
 from reasoningbank.memory.item import (
     Counters,
@@ -19,6 +18,7 @@ from reasoningbank.memory.item import (
     Turn,
 )
 from reasoningbank.memory.leakage import LeakageFilter
+from reasoningbank.memory.memory_tools import MemoryTools
 from reasoningbank.memory.search import FoundItem, Ranking, Retrieval, retrieve, retrieve_random
 from reasoningbank.memory.snapshot import Snapshot
 from reasoningbank.memory.store import Action, Change
@@ -26,7 +26,6 @@ from reasoningbank.memory.store import Action, Change
 __all__ = [
     "Action",
     "Change",
-    "Consultation",
     "Counters",
     "Draft",
     "Experience",
@@ -36,6 +35,7 @@ __all__ = [
     "LeakageFilter",
     "MemoryBank",
     "MemoryItem",
+    "MemoryTools",
     "Provenance",
     "Ranking",
     "Retrieval",

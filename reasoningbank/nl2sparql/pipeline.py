@@ -383,7 +383,6 @@ class RAGAgent(ExampleSettings):
     a hidden task's group is retrieved.
     """
 
-    name = "rag"
     uses_lm = True
     sees_gold = False
 
@@ -406,7 +405,7 @@ class RAGAgent(ExampleSettings):
 
     def solve(self, task: Task, episode: Episode) -> Attempt:
         """Answer with the first valid query, or the best one."""
-        pack = episode.required_pack(self.name)
+        pack = episode.required_pack("rag")
         retriever = self.retriever(pack, episode.hidden)
         meter, turns = episode.meter, episode.budget.iterations
 

@@ -155,7 +155,6 @@ class GraphAgent:
         **switches: Or single ones, as for `GraphSettings`.
     """
 
-    name = "graph"
     uses_lm = True
     sees_gold = False
 
@@ -474,7 +473,6 @@ class NL2SPARQLAgent:
             tools={},
             lm=default,
             extractor=fast,
-            budget=budget,
             recorder=recorder,
             meter=Meter(budget, lambda: counter.usage),
             callbacks=[counter],

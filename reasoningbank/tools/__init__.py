@@ -7,7 +7,6 @@ comes from and whether it was cut. Large results stay in a `RefStore` behind a `
 from reasoningbank.refs import Ref, RefStore
 from reasoningbank.sparql import EndpointConfig
 from reasoningbank.tools.endpoint_tools import EndpointTools
-from reasoningbank.tools.memory_tools import MemoryTools
 from reasoningbank.tools.returns import CAPS, Rows
 from reasoningbank.tools.sparql import DEFAULT_TOOLS, SPARQLTools
 
@@ -16,7 +15,6 @@ __all__ = [
     "DEFAULT_TOOLS",
     "EndpointConfig",
     "EndpointTools",
-    "MemoryTools",
     "Ref",
     "RefStore",
     "Rows",

@@ -173,7 +173,7 @@ def test_submit_ends_with_the_value(sandbox: Sandbox) -> None:
 
 def test_the_pool_hands_out_a_warm_sandbox() -> None:
     with SandboxPool(spare=1) as pool:
-        while not pool.ready:
+        while pool._spares[0]._inner is None:
             time.sleep(0.01)
         running = {child.pid for child in psutil.Process().children(recursive=True)}
         box = pool()

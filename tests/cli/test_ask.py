@@ -14,7 +14,7 @@ from dspy.utils import DummyLM
 from forest import write_forest
 from rich.console import Console
 
-from reasoningbank.cli.ask import Steps
+from reasoningbank.cli.ask import step_printer
 from reasoningbank.cli.output import print_query
 from reasoningbank.corpus import Pack
 from reasoningbank.experiment import ask as command
@@ -143,7 +143,7 @@ def test_on_a_terminal_queries_are_highlighted() -> None:
 
 def test_calls_of_tools_are_shown_with_what_they_returned() -> None:
     screen = io.StringIO()
-    recorder = Recorder(redact=["s3cret"], watch=Steps(Console(file=screen)))
+    recorder = Recorder(redact=["s3cret"], watch=step_printer(Console(file=screen)))
     call = recorder.add("tool_call", {"tool": "sparql_find", "arguments": {"text": "s3cret"}})
     recorder.add("tool_result", {"result": "long " * 1_000}, parent=call)
     recorder.add("error", {"error": "the reply could not be parsed"})

@@ -40,7 +40,7 @@ def test_a_damaged_trial_is_told(cli: Cli, tmp_path: Path) -> None:
     broken.write_text("")
     said = cli("export", "inspect", str(run.path))
     assert said.status == 0
-    assert f"{broken} cannot be read and is left out" in said.err
+    assert f"{broken}: cannot be read and is left out" in said.err
 
 
 def test_a_folder_without_a_run_and_a_missing_package_are_one_line(

@@ -84,9 +84,9 @@ def test_a_line_a_trial_says_whether_it_is_right_by_arm(
         record("direct", judged="gold_defect", strict=False),
         record("direct", "bug"),
     ]
-    follow = output.follow_run(output.progress_bar(), output.TimeLeft({}, {}))
-    for number, one in enumerate(ended):
-        follow(Progress(6, number + 1, number, one.key, one, float(number)))
+    with output.follow_run(output.TimeLeft({}, {})) as follow:
+        for number, one in enumerate(ended):
+            follow(Progress(6, number + 1, number, one.key, one, float(number)))
     said = [line.split(": ", 1)[1] for line in capsys.readouterr().err.splitlines()]
     assert [line.split(" · ")[0] for line in said] == [
         "right", "right", "wrong", "wrong (exhausted)", "gold defect", "bug",

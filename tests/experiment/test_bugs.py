@@ -32,7 +32,7 @@ def raising(error: Exception, cause: Exception | None = None) -> type:
     """Return an agent that fails on all tasks but the first."""
 
     class Failing:
-        name, uses_lm, sees_gold = "failing", False, False
+        uses_lm, sees_gold = False, False
 
         def solve(self, task: Task, episode: Episode) -> Attempt:
             if task.id == "t000":

@@ -171,9 +171,7 @@ def episode(config: EndpointConfig, model: DummyLM, **limits: Any) -> Episode:
     counter = UsageCounter(recorder)
     meter = Meter(Budget(**limits), lambda: counter.usage)
     tools = meter.metered(SPARQLTools(config).as_dspy_tools())
-    return Episode(
-        config, tools, model, None, meter.budget, recorder, meter, "Trees grow.", None, [counter]
-    )
+    return Episode(config, tools, model, None, recorder, meter, "Trees grow.", None, [counter])
 
 
 def test_a_module_is_given_what_its_forward_names(trees: EndpointConfig) -> None:

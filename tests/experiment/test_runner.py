@@ -341,7 +341,6 @@ def test_trials_without_a_manifest_are_nobodys(
 class Prober:
     """Asks the discovery tools for all they show, and answers with that."""
 
-    name = "prober"
     uses_lm = False
     sees_gold = False
 
@@ -375,7 +374,6 @@ def test_no_tool_shows_the_test_split_or_the_tasks_own_group(
 class Broken:
     """Loses its endpoint on every task but one, which takes its time."""
 
-    name = "broken"
     uses_lm = False
     sees_gold = False
 

@@ -295,7 +295,7 @@ def test_an_arm_has_the_tools_that_it_names(
     seen: list[list[str]] = []
 
     class Looker:
-        name, uses_lm, sees_gold = "looker", False, False
+        uses_lm, sees_gold = False, False
 
         def solve(self, task: Task, episode: Any) -> Attempt:
             seen.append(sorted(episode.tools))

@@ -38,7 +38,7 @@ def episode(orchard: Pack, trees: EndpointConfig) -> Callable[..., Episode]:
         recorder = Recorder()
         counter = UsageCounter(recorder)
         meter = Meter(Budget(**limits), lambda: counter.usage)
-        made = Episode(trees, {}, model, None, meter.budget, recorder, meter, callbacks=[counter])
+        made = Episode(trees, {}, model, None, recorder, meter, callbacks=[counter])
         return replace(made, pack=orchard, hidden=hidden)
 
     return make

@@ -308,11 +308,6 @@ class Sandbox:
         self._beginning: threading.Thread | None = None
         self._closed = False
 
-    @property
-    def started(self) -> bool:
-        """Whether it can execute code at once."""
-        return self._inner is not None
-
     def begin(self) -> None:
         """Start and register the tools in the background; `execute` waits for it."""
         deno_executable()
@@ -452,12 +447,6 @@ class SandboxPool:
             sandbox = self._spares.pop(0) if self._spares else Sandbox()
         self.prestart()
         return sandbox
-
-    @property
-    def ready(self) -> int:
-        """Number of started sandboxes."""
-        with self._lock:
-            return sum(one.started for one in self._spares)
 
     def prestart(self) -> None:
         """Let sandboxes begin until `spare` are ready or starting."""

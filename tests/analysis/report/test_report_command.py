@@ -18,7 +18,7 @@ def test_it_says_where_the_page_is_and_what_was_left_out(run: RunFolder, tmp_pat
     done = CliRunner().invoke(app, ["report", str(run.path), "--out", str(out)])
     assert done.exit_code == 0, done.output
     assert done.stdout.strip() == str(out)
-    assert "trials/first/d_task.0.json cannot be read and is left out" in done.stderr
+    assert "trials/first/d_task.0.json: cannot be read and is left out" in done.stderr
     assert out.read_text("utf-8").startswith("<!doctype html>")
 
 

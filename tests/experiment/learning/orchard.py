@@ -59,7 +59,6 @@ def experiment_data(pack: Path, url: str, *arms: dict[str, Any], **rest: Any) ->
 class Pupil:
     """Knows the right property in one case of three, and elsewhere if its memory names it."""
 
-    name = "pupil"
     uses_lm = False
     sees_gold = False
 

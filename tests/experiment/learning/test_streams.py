@@ -50,7 +50,7 @@ def test_what_a_stream_learns_helps_on_held_out_tasks(learning: Make, run: Run) 
 class Listener:
     """Corrects itself once it is told that it was wrong."""
 
-    name, uses_lm, sees_gold = "listener", False, False
+    uses_lm, sees_gold = False, False
 
     def solve(self, task: Task, episode: Episode) -> Attempt:
         number = int(re.findall(r"higher than (\d+)", task.query)[0])

@@ -5,21 +5,24 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
+import dspy
 import pytest
 
-from reasoningbank.errors import ToolError
+from reasoningbank.errors import RecordError, ToolError
 from reasoningbank.lm.tokens import count_tokens
 from reasoningbank.memory import (
-    Consultation,
     Counters,
     LeakageFilter,
     MemoryBank,
     MemoryItem,
+    MemoryTools,
     Provenance,
     Turn,
 )
-from reasoningbank.tools import MemoryTools
+from reasoningbank.tools import CAPS
+from reasoningbank.tools.returns import MAX_CHARS
 from reasoningbank.trajectory import Recorder
 
 HEIGHT = MemoryItem(
@@ -48,11 +51,11 @@ def bank() -> Iterator[MemoryBank]:
 def consult(bank: MemoryBank, **how: object) -> tuple[MemoryTools, Recorder]:
     recorder = Recorder()
     leakage = LeakageFilter(task="t1")
-    made = Consultation(bank, leakage=leakage, recorder=recorder, **how)  # type: ignore[arg-type]
-    return MemoryTools(made), recorder
+    tools = MemoryTools(bank, leakage=leakage, recorder=recorder, **how)  # type: ignore[arg-type]
+    return tools, recorder
 
 
-def events(recorder: Recorder) -> list[dict[str, object]]:
+def events(recorder: Recorder) -> list[dict[str, Any]]:
     trajectory = recorder.trajectory()
     return [trajectory.resolve(event.data) for event in trajectory.of("memory_retrieved")]
 
@@ -95,6 +98,23 @@ def test_no_search_gives_more_than_is_allowed(bank: MemoryBank) -> None:
     assert len(tools.memory_search("How tall is the oak?", limit=1)["items"]) == 1
 
 
+def test_five_by_default_twenty_at_most_and_said(bank: MemoryBank) -> None:
+    bank.add([MemoryItem(f"Height {n}", "", "In metres.", "seed") for n in range(30)])
+    tools, recorder = consult(bank, tokens=9_000)
+    assert tools.memory_search("Height")["count"] == CAPS["memory_search"].default == 5
+    answer = tools.memory_search("  the\n Height ", limit=500)
+    assert answer["count"] <= CAPS["memory_search"].most == 20
+    assert "lowered from 500 to 20" in answer["note"]
+    assert [event["query"] for event in events(recorder)] == ["Height", "the Height"]
+
+
+def test_nothing_found_says_what_to_do() -> None:
+    with MemoryBank() as bank:
+        answer = consult(bank)[0].memory_search("oak")
+    assert (answer["count"], answer["items"], answer["truncated"]) == (0, [], False)
+    assert "explore the endpoint" in answer["note"]
+
+
 def test_one_item_is_shown_with_its_evidence_and_turns(bank: MemoryBank) -> None:
     tools, recorder = consult(bank)
     answer = tools.memory_get(HEIGHT.id[:8])
@@ -103,7 +123,7 @@ def test_one_item_is_shown_with_its_evidence_and_turns(bank: MemoryBank) -> None
     assert (item["helped"], item["hurt"], item["experiences"]) == (2, 1, 1)
     assert item["turns"] == [{"reasoning": "I look.", "code": "print(1)", "output": "1"}]
     assert answer["truncated"] is False
-    (entry,) = events(recorder)[0]["items"]  # type: ignore[attr-defined]
+    (entry,) = events(recorder)[0]["items"]
     assert entry["id"] == HEIGHT.id
     # What is recorded as shown is all of it.
     for text in (HEIGHT.title, HEIGHT.content, HEIGHT.question, HEIGHT.pattern, "print(1)"):
@@ -113,9 +133,55 @@ def test_one_item_is_shown_with_its_evidence_and_turns(bank: MemoryBank) -> None
 def test_a_long_item_is_cut_and_said_so(bank: MemoryBank) -> None:
     tools, _ = consult(bank)
     answer = tools.memory_get(LONG.id)
-    assert len(json.dumps(answer)) < 6_500
+    assert len(json.dumps(answer["item"])) <= MAX_CHARS
     assert answer["truncated"]
     assert "cut: content" in answer["note"]
+
+
+@pytest.mark.parametrize("query", ["", " \n", None, 5, ["oak"], "x" * 5_000])
+def test_a_query_that_is_none_is_refused_with_what_to_give(bank: MemoryBank, query: Any) -> None:
+    with pytest.raises(ToolError, match="the question") as caught:
+        consult(bank)[0].memory_search(query)
+    assert len(str(caught.value)) < 300
+
+
+@pytest.mark.parametrize("item_id", ["", None, 7])
+def test_an_id_that_is_none_is_refused(bank: MemoryBank, item_id: Any) -> None:
+    with pytest.raises(ToolError, match="memory_search"):
+        consult(bank)[0].memory_get(item_id)
+
+
+@pytest.mark.parametrize("limit", [0, -1, "5", None])
+def test_a_limit_that_is_none_is_refused(bank: MemoryBank, limit: Any) -> None:
+    with pytest.raises(ToolError, match="number from 1"):
+        consult(bank)[0].memory_search("oak", limit)
+
+
+def test_a_failure_of_the_memory_is_a_line_for_the_agent(
+    bank: MemoryBank, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise RecordError("x" * 9_000, where="y" * 900)
+
+    tools, _ = consult(bank)
+    monkeypatch.setattr(bank, "match", fail)
+    monkeypatch.setattr(bank, "get", fail)
+    for call in (tools.memory_search, tools.memory_get):
+        with pytest.raises(ToolError) as caught:
+            call("oak")
+        assert len(str(caught.value)) < 1_200
+        assert caught.value.hint
+
+
+def test_dspy_takes_them_by_position_and_by_name(bank: MemoryBank) -> None:
+    named = consult(bank)[0].as_dspy_tools()
+    assert list(named) == ["memory_search", "memory_get"]
+    for name, tool in named.items():
+        made = dspy.Tool(tool, name=name)
+        assert made.args
+        assert "\n" not in made.desc
+        assert len(made.desc) <= 110
+    assert named["memory_search"]("oak", 2) == named["memory_search"](query="oak", limit=2)
 
 
 def test_a_filtered_item_is_recorded_but_not_revealed(bank: MemoryBank) -> None:
@@ -125,7 +191,7 @@ def test_a_filtered_item_is_recorded_but_not_revealed(bank: MemoryBank) -> None:
     assert "t1" not in str(caught.value)
     assert "31" not in str(caught.value).replace(LEAK.id, "")
     assert "memory_search(query)" in str(caught.value)
-    (removed,) = events(recorder)[0]["filtered_out"]  # type: ignore[attr-defined]
+    (removed,) = events(recorder)[0]["filtered_out"]
     assert (removed["id"], removed["code"]) == (LEAK.id, "own-task")
 
 
@@ -165,17 +231,20 @@ def test_random_items_do_not_depend_on_the_question(bank: MemoryBank) -> None:
     assert drawn[0][:2] == drawn[1][:2]
     assert all(0 < len(ids) <= 5 for ids in drawn)
     assert all(event["at_random"] for event in events(recorder))
-    recorded = [[one["id"] for one in event["items"]] for event in events(recorder)]  # type: ignore[attr-defined]
+    recorded = [[one["id"] for one in event["items"]] for event in events(recorder)]
     assert recorded == drawn
 
 
-def test_what_is_recorded_as_shown_is_what_one_return_holds() -> None:
+# Two items of 2,700 characters are as long as one return, and leave no room for what it adds.
+@pytest.mark.parametrize("chars", [2_000, 2_700])
+def test_what_is_recorded_as_shown_is_what_one_return_holds(chars: int) -> None:
     with MemoryBank() as bank:
-        bank.add([replace(PITFALL, title=f"Item {n}", content="word " * 400) for n in range(9)])
+        long = "word " * (chars // 5)
+        bank.add([replace(PITFALL, title=f"Item {n}", content=long) for n in range(9)])
         tools, recorder = consult(bank, tokens=10**6)
         answer = tools.memory_search("Item", limit=9)
         assert 0 < answer["count"] < 9
         assert answer["truncated"]
         assert len(json.dumps(answer)) < 7_000
         ids = [one["id"] for one in answer["items"]]
-        assert [one["id"] for one in events(recorder)[0]["items"]] == ids  # type: ignore[attr-defined]
+        assert [one["id"] for one in events(recorder)[0]["items"]] == ids
