@@ -18,7 +18,6 @@ from reasoningbank.nl2sparql.detection import (
     Detected,
     PatternDetector,
     PatternReport,
-    Rate,
     pattern_report,
     patterns_of_query,
 )
@@ -95,7 +94,6 @@ __all__ = [
     "PatternSet",
     "RAGAgent",
     "RandomRetriever",
-    "Rate",
     "Retrieved",
     "Retriever",
     "Rule",
