@@ -60,14 +60,6 @@ _SECOND_LEVEL = frozenset(["ac", "co", "com", "edu", "go", "gov", "ne", "net", "
 
 
 @dataclass(frozen=True)
-class UsedGraph:
-    """A graph that examples name, and how many do."""
-
-    graph: str
-    tasks: int
-
-
-@dataclass(frozen=True)
 class RegistryEndpoint:
     """One endpoint, as the pack and the examples know it."""
 
@@ -81,7 +73,8 @@ class RegistryEndpoint:
     declared: int = 0
     #: Prefix and namespace used in its parts of queries, the most used first
     prefixes: tuple[tuple[str, str], ...] = ()
-    graphs: tuple[UsedGraph, ...] = ()  #: Graphs named in its parts of queries, the most used first
+    #: Graphs named in its parts of queries, the most used first, and how many examples name each
+    graphs: Mapping[str, int] = field(default_factory=dict)
     questions: tuple[str, ...] = ()  #: Up to three questions of those examples
 
 
@@ -279,9 +272,7 @@ def _endpoint(
         by_service=ways["service"],
         declared=ways["declared"],
         prefixes=tuple(sorted(prefixes, key=lambda one: (-prefixes[one], one))),
-        graphs=tuple(
-            UsedGraph(g, graphs[g]) for g in sorted(graphs, key=lambda g: (-graphs[g], g))
-        ),
+        graphs=dict(sorted(graphs.items(), key=lambda one: (-one[1], one[0]))),
         questions=tuple(questions[::step][:QUESTIONS]),
     )
 
