@@ -213,7 +213,7 @@ def read_registry(pack: Pack, hidden: Collection[str] = ()) -> Registry:
     from_pack = _of_pack(pack)
     endpoints = [
         _endpoint(reached[key], scopes[key], from_pack.get(key))
-        for key in {**reached, **from_pack}
+        for key in dict.fromkeys((*reached, *from_pack))
         if key
     ]
     endpoints.sort(key=lambda e: (e.url != pack.endpoint, -e.tasks, e.url))

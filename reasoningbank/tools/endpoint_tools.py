@@ -139,12 +139,9 @@ class EndpointTools:
     def data_graphs(self, ref: RefLike, limit: int = 20, start: int = 0) -> dict[str, Any]:
         """List the graphs that examples name, the most used first."""
         registry: Registry = self.store.get(ref, "registry")
-        graphs = [
-            {"graph": graph, "endpoint": endpoint.name, "count": count}
-            for endpoint in registry.endpoints
-            for graph, count in endpoint.graphs.items()
-        ]
-        graphs.sort(key=lambda one: (-one["count"], one["graph"]))
+        used = [(n, graph, e.name) for e in registry.endpoints for graph, n in e.graphs.items()]
+        used.sort(key=lambda one: (-one[0], one[1]))
+        graphs = [{"graph": graph, "endpoint": name, "count": n} for n, graph, name in used]
         empty, named = "no example names a graph", self.store.ref(ref)
         return page("data_graphs", named, "graphs", graphs, limit, start, empty)
 
