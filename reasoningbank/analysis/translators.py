@@ -316,10 +316,7 @@ def calibration_figures(rows: Iterable[TranslationRow]) -> dict[str, Any]:
 
 
 def _detection(known: Sequence[tuple[tuple[str, ...], tuple[str, ...]]]) -> dict[str, float]:
-    report = pattern_report(known)
-    micro = {name: getattr(report.micro, name) for name in ("precision", "recall", "f1")}
-    found = {"exact": report.exact, **micro, "macro_f1": report.macro_f1}
-    return {name: round(value, 4) for name, value in found.items()}
+    return {name: round(value, 4) for name, value in vars(pattern_report(known)).items()}
 
 
 def _cross_fitted(known: pd.DataFrame) -> float | None:

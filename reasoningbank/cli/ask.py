@@ -88,11 +88,11 @@ def agent_viz(
 
     Example: reasoningbank agent-viz --inside -o graph.png
     """
-    settings = GraphSettings(human=human)
+    text = mermaid_picture(pack, GraphSettings(human=human), inside=inside)
     if file is None:
-        print(mermaid_picture(pack, settings, inside=inside), end="")
+        print(text, end="")
         return
-    save_picture(file, pack, settings, inside=inside)
+    save_picture(file, text)
     output.notice(f"wrote {file}")
 
 

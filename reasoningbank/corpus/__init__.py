@@ -2,15 +2,13 @@
 
 `load_pack` finds a pack and `open_endpoint` serves it; `load_shacl_tasks` reads its examples,
 `load_corpus` does so with findings about what is odd, `validate` checks everything that can be
-checked (`SEVERITIES` lists the codes of findings); `get_task_stats`, `sample_tasks` and
-`split_tasks` work on tasks.
+checked; `get_task_stats`, `sample_tasks` and `split_tasks` work on tasks.
 """
 
 from reasoningbank.corpus.features import Complexity, QueryFeatures, query_features
 from reasoningbank.corpus.pack import (
     SETS,
     DocumentSpace,
-    ExampleSet,
     FederatedEndpoint,
     Pack,
     endpoint_config,
@@ -18,14 +16,7 @@ from reasoningbank.corpus.pack import (
     load_pack,
     open_endpoint,
 )
-from reasoningbank.corpus.registry import Registry, RegistryEndpoint, read_registry
-from reasoningbank.corpus.shacl import (
-    Corpus,
-    complete_prefixes,
-    corpus_prefixes,
-    load_corpus,
-    load_shacl_tasks,
-)
+from reasoningbank.corpus.shacl import Corpus, corpus_prefixes, load_corpus, load_shacl_tasks
 from reasoningbank.corpus.splits import (
     LEVELS,
     Level,
@@ -34,7 +25,6 @@ from reasoningbank.corpus.splits import (
     groups_of,
     levels,
     near_duplicates,
-    schema_items,
     split_tasks,
 )
 from reasoningbank.corpus.task import (
@@ -44,27 +34,17 @@ from reasoningbank.corpus.task import (
     find_task,
     get_task_stats,
     sample_tasks,
-    shuffle_key,
 )
-from reasoningbank.corpus.templates import (
-    Instance,
-    QuestionTemplate,
-    TemplateSlot,
-    instantiate,
-    read_templates,
-    write_instances,
-)
-from reasoningbank.corpus.validation import SEVERITIES, Severity, finding_row, severity_of, validate
+from reasoningbank.corpus.templates import Instance, instantiate, write_instances
+from reasoningbank.corpus.validation import Severity, finding_row, severity_of, validate
 from reasoningbank.findings import Finding
 
 __all__ = [
     "LEVELS",
     "SETS",
-    "SEVERITIES",
     "Complexity",
     "Corpus",
     "DocumentSpace",
-    "ExampleSet",
     "FederatedEndpoint",
     "Finding",
     "Instance",
@@ -72,16 +52,11 @@ __all__ = [
     "Pack",
     "QueryFeatures",
     "QueryForm",
-    "QuestionTemplate",
-    "Registry",
-    "RegistryEndpoint",
     "Severity",
     "Split",
     "SplitName",
     "Task",
     "TaskStats",
-    "TemplateSlot",
-    "complete_prefixes",
     "corpus_prefixes",
     "endpoint_config",
     "find_task",
@@ -97,12 +72,8 @@ __all__ = [
     "near_duplicates",
     "open_endpoint",
     "query_features",
-    "read_registry",
-    "read_templates",
     "sample_tasks",
-    "schema_items",
     "severity_of",
-    "shuffle_key",
     "split_tasks",
     "validate",
     "write_instances",

@@ -25,7 +25,7 @@ from reasoningbank.errors import QueryError
 from reasoningbank.sparql import address_key
 from reasoningbank.sparql.terms import absolute
 from reasoningbank.sparql.tokens import Token, closing
-from reasoningbank.sparql.tree import QueryTree, outline
+from reasoningbank.sparql.tree import outline
 
 #: Questions kept for each endpoint.
 QUESTIONS = 3
@@ -60,14 +60,6 @@ _SECOND_LEVEL = frozenset(["ac", "co", "com", "edu", "go", "gov", "ne", "net", "
 
 
 @dataclass(frozen=True)
-class UsedGraph:
-    """A graph that examples name, and how many do."""
-
-    graph: str
-    tasks: int
-
-
-@dataclass(frozen=True)
 class RegistryEndpoint:
     """One endpoint, as the pack and the examples know it."""
 
@@ -81,7 +73,8 @@ class RegistryEndpoint:
     declared: int = 0
     #: Prefix and namespace used in its parts of queries, the most used first
     prefixes: tuple[tuple[str, str], ...] = ()
-    graphs: tuple[UsedGraph, ...] = ()  #: Graphs named in its parts of queries, the most used first
+    #: Graphs named in its parts of queries, the most used first, and how many examples name each
+    graphs: Mapping[str, int] = field(default_factory=dict)
     questions: tuple[str, ...] = ()  #: Up to three questions of those examples
 
 
@@ -114,57 +107,50 @@ class QueryScope:
 def query_scopes(query: str) -> tuple[QueryScope, ...]:
     """Return the scopes of a query, that of the queried endpoint first."""
     shape = outline(query)
-    braces = Counter(token.text for token in shape.body)
+    body, declared = shape.body, shape.declared
+    braces = Counter(token.text for token in body)
     if braces["{"] != braces["}"]:
         raise QueryError("a '{' is not closed, or a '}' closes nothing", hint=_UNREAD)
-    walk = _Walk(shape)
-    walk.read(shape.body, [walk.scopes[""]])
-    return tuple(walk.scopes.values())
+    constants = _constants(body, declared)
+    scopes = {"": QueryScope("")}
 
+    def named(at: int) -> tuple[str, ...]:
+        """Return the IRIs that the token at a place stands for."""
+        text = body[at].text if at < len(body) else ""
+        if text.startswith(("?", "$")):
+            return tuple(constants[text[1:]])
+        if (found := absolute(text, declared)) is None:
+            raise QueryError("SERVICE, GRAPH or FROM is not followed by an IRI", hint=_UNREAD)
+        return (found,)
 
-class _Walk:
-    """Goes through the tokens, and from each SERVICE through those in its braces."""
-
-    def __init__(self, query: QueryTree) -> None:
-        self._declared = query.declared
-        self._constants = _constants(query.body, query.declared)
-        self.scopes = {"": QueryScope("")}
-
-    def read(self, tokens: Sequence[Token], here: Sequence[QueryScope]) -> None:
-        """Note what tokens name that the endpoints of the scopes `here` answer."""
-        at = 0
-        while at < len(tokens):
-            token = tokens[at]
+    def read(at: int, end: int, here: Sequence[QueryScope]) -> None:
+        """Note what the tokens up to `end` name that the endpoints of the scopes `here` answer."""
+        while at < end:
+            token = body[at]
             at += 1
             prefix = token.text.partition(":")[0]
-            if token.kind == "name" and prefix in self._declared:
+            if token.kind == "name" and prefix in declared:
                 for scope in here:
-                    scope.prefixes[prefix] = self._declared[prefix]
-            elif token.is_word("GRAPH", "FROM", "SERVICE"):
-                at += at < len(tokens) and tokens[at].is_word("NAMED", "SILENT")
-                named = self._iris(tokens[at : at + 1])
-                if not token.is_word("SERVICE"):
-                    for scope in here:
-                        scope.graphs |= dict.fromkeys(named)
-                    continue
-                if at + 1 >= len(tokens) or tokens[at + 1].text != "{":
+                    scope.prefixes[prefix] = declared[prefix]
+            elif token.is_word("GRAPH", "FROM"):
+                at += at < end and body[at].is_word("NAMED")
+                for scope in here:
+                    scope.graphs |= dict.fromkeys(named(at))
+            elif token.is_word("SERVICE"):
+                at += at < end and body[at].is_word("SILENT")
+                addresses = [one for one in named(at) if address_key(one) and "#" not in one]
+                if at + 1 >= end or body[at + 1].text != "{":
                     what = "SERVICE is not followed by an address and a '{'"
                     raise QueryError(what, hint=_UNREAD)
-                named = tuple(one for one in named if address_key(one) and "#" not in one)
-                there = [self.scopes.setdefault(one, QueryScope(one)) for one in named]
+                there = [scopes.setdefault(one, QueryScope(one)) for one in addresses]
                 # The content of a SERVICE with an unknown variable belongs to no scope.
-                inside = there if there or tokens[at].kind == "variable" else here
-                end = closing(tokens, at + 1)
-                self.read(tokens[at + 2 : end - 1], inside)
-                at = end
+                inside = there if there or body[at].kind == "variable" else here
+                after = closing(body, at + 1)
+                read(at + 2, after - 1, inside)
+                at = after
 
-    def _iris(self, tokens: Sequence[Token]) -> tuple[str, ...]:
-        for token in tokens:
-            if token.kind == "variable":
-                return tuple(self._constants[token.text[1:]])
-            if (found := absolute(token.text, self._declared)) is not None:
-                return (found,)
-        raise QueryError("SERVICE, GRAPH or FROM is not followed by an IRI", hint=_UNREAD)
+    read(0, len(body), [scopes[""]])
+    return tuple(scopes.values())
 
 
 def _constants(tokens: Sequence[Token], declared: Mapping[str, str]) -> dict[str, dict[str, None]]:
@@ -205,36 +191,31 @@ class _Use(NamedTuple):
     scopes: tuple[QueryScope, ...] | None
 
 
-@dataclass
-class _Counted:
-    """An endpoint while it is counted, in sets of task ids."""
-
-    spellings: Counter[str] = field(default_factory=Counter)
-    ways: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
-    prefixes: Counter[tuple[str, str]] = field(default_factory=Counter)
-    graphs: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
-    questions: dict[str, str] = field(default_factory=dict)
-
-    def note(self, task: LoadedTask, address: str, way: str) -> None:
-        """Note that an example reaches this endpoint."""
-        self.spellings[address] += 1
-        self.ways[way].add(task.id)
-        self.questions.setdefault(task.id, task.query)
-
-
 def read_registry(pack: Pack, hidden: Collection[str] = ()) -> Registry:
     """Read what the examples of a pack reach."""
     files = (*pack.root.glob("pack.toml"), *sorted(pack.examples.rglob("*.ttl")))
     stamp = tuple((f, s.st_mtime_ns, s.st_size) for f in files for s in [f.stat()])
     unseen = frozenset(hidden)
     uses = [use for use in _uses(pack.root, pack.examples, stamp) if use.task.id not in unseen]
-    found: dict[str, _Counted] = defaultdict(_Counted)
-    for use in uses:
-        _count(use, found)
+    #: By endpoint: the examples that reach it, how and at which address; and their scopes.
+    reached: dict[str | None, list[tuple[LoadedTask, str, str]]] = defaultdict(list)
+    scopes: dict[str | None, list[tuple[LoadedTask, QueryScope]]] = defaultdict(list)
+    for task, own in uses:
+        targets = task.targets or (task.endpoint,)
+        services = [scope.endpoint for scope in own or () if scope.endpoint]
+        ways = {"target": targets, "declared": task.federates_with, "service": services}
+        for way, addresses in ways.items():
+            for address in addresses:
+                reached[address_key(address)].append((task, way, address))
+        for scope in own or ():
+            for address in [scope.endpoint] if scope.endpoint else targets:
+                scopes[address_key(address)].append((task, scope))
     from_pack = _of_pack(pack)
-    for key in from_pack:
-        found[key]
-    endpoints = [_endpoint(counted, from_pack.get(key)) for key, counted in found.items()]
+    endpoints = [
+        _endpoint(reached[key], scopes[key], from_pack.get(key))
+        for key in dict.fromkeys((*reached, *from_pack))
+        if key
+    ]
     endpoints.sort(key=lambda e: (e.url != pack.endpoint, -e.tasks, e.url))
     known = known_packs().get(pack.key) == pack.root
     source = f"ontology/{pack.key}" if known else pack.key
@@ -254,22 +235,6 @@ def _uses(root: Path, examples: Path, stamp: tuple[tuple[Path, int, int], ...]) 
     return tuple(uses)
 
 
-def _count(use: _Use, found: dict[str, _Counted]) -> None:
-    task = use.task
-    named = [(one, "target") for one in task.targets or (task.endpoint,)]
-    named += [(one, "declared") for one in task.federates_with]
-    named += [(scope.endpoint, "service") for scope in use.scopes or () if scope.endpoint]
-    for address, way in named:
-        if key := address_key(address):
-            found[key].note(task, address, way)
-    for scope in use.scopes or ():
-        asked = [scope.endpoint] if scope.endpoint else task.targets or [task.endpoint]
-        for key in filter(None, map(address_key, asked)):
-            found[key].prefixes.update(scope.prefixes.items())
-            for graph in scope.graphs:
-                found[key].graphs[graph].add(task.id)
-
-
 def _of_pack(pack: Pack) -> dict[str, tuple[str, Identity]]:
     """Return address and identity of the endpoints that the pack itself names, by key."""
     own = [(pack.endpoint, pack.name, pack.authority)] if pack.endpoint else []
@@ -281,24 +246,33 @@ def _of_pack(pack: Pack) -> dict[str, tuple[str, Identity]]:
     return found
 
 
-def _endpoint(found: _Counted, from_pack: tuple[str, Identity] | None) -> RegistryEndpoint:
-    common = sorted(found.spellings, key=lambda one: (-found.spellings[one], one))
+def _endpoint(
+    reached: Sequence[tuple[LoadedTask, str, str]],
+    scopes: Sequence[tuple[LoadedTask, QueryScope]],
+    from_pack: tuple[str, Identity] | None,
+) -> RegistryEndpoint:
+    spellings = Counter(address for _, _, address in reached)
+    common = sorted(spellings, key=lambda one: (-spellings[one], one))
     url, identity = from_pack or (common[0], identity_of(common[0]))
-    graphs = [UsedGraph(graph, len(tasks)) for graph, tasks in found.graphs.items()]
+    tasks = {task.id: task.query for task, _, _ in reached}
+    ways = Counter(way for way, _ in {(way, task.id) for task, way, _ in reached})
+    prefixes = Counter(pair for _, scope in scopes for pair in scope.prefixes.items())
+    named = {(graph, task.id) for task, scope in scopes for graph in scope.graphs}
+    graphs = Counter(graph for graph, _ in named)
     # The corpus is sorted by topic: take questions from all over it.
-    questions = list(dict.fromkeys(found.questions.values()))
+    questions = list(dict.fromkeys(tasks.values()))
     step = max(1, len(questions) // QUESTIONS)
     return RegistryEndpoint(
         url=url,
         name=identity.name,
         authority=identity.authority,
         spellings=tuple(dict.fromkeys((url, *common))),
-        tasks=len(found.questions),
-        as_target=len(found.ways["target"]),
-        by_service=len(found.ways["service"]),
-        declared=len(found.ways["declared"]),
-        prefixes=tuple(sorted(found.prefixes, key=lambda one: (-found.prefixes[one], one))),
-        graphs=tuple(sorted(graphs, key=lambda g: (-g.tasks, g.graph))),
+        tasks=len(tasks),
+        as_target=ways["target"],
+        by_service=ways["service"],
+        declared=ways["declared"],
+        prefixes=tuple(sorted(prefixes, key=lambda one: (-prefixes[one], one))),
+        graphs=dict(sorted(graphs.items(), key=lambda one: (-one[1], one[0]))),
         questions=tuple(questions[::step][:QUESTIONS]),
     )
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from functools import cache, cached_property, lru_cache
+from functools import cached_property, lru_cache
 from html import unescape
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple, cast
@@ -216,13 +216,8 @@ class Completed(NamedTuple):
 
 def complete_prefixes(query: str, known: Mapping[str, str]) -> Completed:
     """Declare the known prefixes that a query uses and does not declare."""
-    tokens = tokenize(query)
     declared = declared_prefixes(query)
-    used = dict.fromkeys(
-        token.text.partition(":")[0]
-        for before, token in zip([None, *tokens], tokens, strict=False)
-        if token.kind == "name" and not (before and before.is_word("PREFIX"))
-    )
+    used = dict.fromkeys(t.text.partition(":")[0] for t in tokenize(query) if t.kind == "name")
     missing = [prefix for prefix in used if prefix not in declared]
     head = "".join(f"PREFIX {prefix}: <{known[prefix]}>\n" for prefix in missing if prefix in known)
     return Completed(head + query, tuple(p for p in missing if p not in known))
@@ -396,35 +391,25 @@ def load_corpus(path: str | Path | Pack, *, language: str = "en") -> Corpus:
         (t for file in files for raw in file.examples for t in raw.texts(SCHEMA + "target")),
         pack.endpoint,
     )
-    prefixes_for = _prefixes_by_folder(files, pack.prefixes)
-    drafts = (
-        TaskDraft(raw, findings).task(pack, targets, prefixes_for(file.path), language)
-        for file in files
-        for raw in file.examples
-    )
+    declared: dict[PurePosixPath, dict[str, str]] = defaultdict(dict)
+    for file in files:
+        declared[PurePosixPath(file.path).parent].update(file.prefixes)
+    drafts: list[LoadedTask | None] = []
+    for file in files:
+        prefixes = dict(pack.prefixes)
+        # A declaration holds in its folder and below.
+        for folder in reversed(PurePosixPath(file.path).parents):
+            prefixes |= declared.get(folder, {})
+        drafts += (
+            TaskDraft(raw, findings).task(pack, targets, prefixes, language)
+            for raw in file.examples
+        )
     tasks = [task for task in drafts if task is not None]
     if not tasks:
         findings.append(Finding("no-examples", f"{pack.examples.name} holds no SHACL example", "."))
     unique = _with_unique_ids(tasks, findings)
     findings.sort(key=lambda finding: (finding.where, finding.code))
     return Corpus(pack.key, unique, tuple(findings))
-
-
-def _prefixes_by_folder(
-    files: Sequence[ExampleFile], base: Mapping[str, str]
-) -> Callable[[str], dict[str, str]]:
-    """Return a function from file to prefixes: a declaration holds in its folder and below."""
-    declared: dict[PurePosixPath, dict[str, str]] = {}
-    for file in files:
-        if file.prefixes:
-            declared.setdefault(PurePosixPath(file.path).parent, {}).update(file.prefixes)
-
-    @cache
-    def of_folder(folder: PurePosixPath) -> dict[str, str]:
-        above = dict(base) if folder == folder.parent else of_folder(folder.parent)
-        return {**above, **declared.get(folder, {})}
-
-    return lambda path: of_folder(PurePosixPath(path).parent)
 
 
 def _with_unique_ids(

@@ -13,12 +13,12 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import accumulate, pairwise
+from itertools import pairwise
 from types import MappingProxyType
 from typing import Literal, get_args
 
 from reasoningbank.corpus.task import Task, shuffle_key
-from reasoningbank.errors import QueryError, UsageError
+from reasoningbank.errors import QueryError
 from reasoningbank.sparql.shape import SLOT, Prefixes, names_in, shape_hash, slots_as_iris
 from reasoningbank.sparql.terms import RDF_TYPE, STANDARD_PREFIXES, absolute
 from reasoningbank.sparql.tokens import prologue, tokenize
@@ -26,7 +26,8 @@ from reasoningbank.sparql.tree import read_query
 
 SplitName = Literal["train", "dev", "test"]
 PARTS: tuple[SplitName, ...] = get_args(SplitName)
-DEFAULT_SHARES: Mapping[str, float] = MappingProxyType({"train": 0.5, "dev": 0.2, "test": 0.3})
+#: Where each part ends on a circle of length 1: half for train, a fifth for dev.
+_ENDS: tuple[tuple[float, SplitName], ...] = ((0.5, "train"), (0.7, "dev"), (1.0, "test"))
 Level = Literal["iid", "compositional", "zero-shot"]
 LEVELS: tuple[Level, ...] = get_args(Level)
 _NO_PREFIXES: Mapping[str, str] = MappingProxyType({})
@@ -60,10 +61,8 @@ def groups_of(tasks: Iterable[Task]) -> dict[str, list[Task]]:
     return dict(found)
 
 
-def split_tasks(
-    tasks: Iterable[Task], shares: Mapping[str, float] = DEFAULT_SHARES, seed: int = 0
-) -> Split:
-    """Split tasks so that no group is in two parts.
+def split_tasks(tasks: Iterable[Task], seed: int = 0) -> Split:
+    """Split tasks into half train, a fifth dev and the rest test; no group is in two parts.
 
     Groups of one stratum (rarest form, most frequent complexity) are placed around a circle in an
     order that depends on seed and group names alone, each as long as its number of tasks. The
@@ -74,11 +73,7 @@ def split_tasks(
 
     Args:
         tasks: The tasks of a corpus.
-        shares: Shares of ``train``, ``dev`` and ``test``; each at least 0, together 1.
         seed: Another seed gives another split.
-
-    Raises:
-        UsageError: If the shares do not have that form.
 
     Examples:
         >>> pool = [Task(f"t{i}", "?", "ASK {}", "http://e/", form="ASK") for i in range(10)]
@@ -86,10 +81,6 @@ def split_tasks(
         >>> len(split.train), len(split.dev), len(split.test)
         (5, 2, 3)
     """
-    if set(shares) - set(PARTS) or not all(s >= 0 for s in shares.values()):
-        raise UsageError("the shares are not those of train, dev and test", where="shares")
-    if not abs(sum(shares.values()) - 1.0) <= 1e-6:
-        raise UsageError(f"the shares add up to {sum(shares.values()):g}, not 1", where="shares")
     strata: dict[str, list[tuple[str, list[Task]]]] = defaultdict(list)
     placed: dict[str, list[Task]] = {part: [] for part in PARTS}
     for name, group in groups_of(tasks).items():
@@ -107,18 +98,10 @@ def split_tasks(
         before = 0
         for _, group in members:
             middle = (start + (before + len(group) / 2) / whole) % 1.0
-            placed[_part_at(middle, shares)] += group
+            placed[next(part for end, part in _ENDS if middle < end)] += group
             before += len(group)
     ordered = {part: tuple(sorted(found, key=lambda t: t.id)) for part, found in placed.items()}
     return Split(ordered["train"], ordered["dev"], ordered["test"])
-
-
-def _part_at(place: float, shares: Mapping[str, float]) -> SplitName:
-    """Return the part at a place of a circle of length 1."""
-    used = [part for part in PARTS if shares.get(part)]
-    ends = accumulate(shares[part] for part in used)
-    # The sum of the shares may be below 1 by a rounding error.
-    return next((part for part, end in zip(used, ends, strict=True) if place < end), used[-1])
 
 
 def levels(

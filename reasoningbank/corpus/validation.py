@@ -108,11 +108,10 @@ def validate(
     path: str | Path | Pack,
     client: SPARQLClient | None = None,
     *,
-    language: str = "en",
     slow_s: float = SLOW_S,
     max_rows: int = MOST_ROWS,
 ) -> tuple[Finding, ...]:
-    """Check a corpus and report everything odd about it.
+    """Check a corpus and report everything odd about it, its questions in all languages.
 
     Nothing in a corpus makes this fail: a broken file is a finding, and the others are checked.
     Without an endpoint, constants whose IRI ends in a code (``…/taxonomy/9606``) are not compared
@@ -121,8 +120,6 @@ def validate(
     Args:
         path: A pack, its name, its folder, or any folder of Turtle files.
         client: Client of the endpoint on which every gold is run; without one none is run.
-        language: The question's language where an example has several; that questions mention
-            the constants of their golds is checked in all languages of the pack.
         slow_s: Seconds after which a gold is called slow.
         max_rows: Most rows or triples read of one answer.
 
@@ -130,7 +127,8 @@ def validate(
         The findings of `load_corpus` and those of the checks, sorted by file and code.
     """
     pack = path if isinstance(path, Pack) else load_pack(path)
-    corpus = load_corpus(pack, language=language)
+    corpora = {name: load_corpus(pack, language=name) for name in ("en", *pack.languages)}
+    corpus = corpora["en"]
     examples = [raw for file in read_examples(pack.examples) for raw in file.examples]
     loaded = {(f.where, f.code, f.fields.get("id")) for f in corpus.findings}
     found = list(corpus.findings)
@@ -142,9 +140,8 @@ def validate(
     checked = {task.id: _check_query(task, found) for task in corpus.tasks}
     parsed = {name: one.parsed for name, one in checked.items() if one is not None and one.parsed}
     labels = schema_names(pack)
-    for other in dict.fromkeys((language, *pack.languages)):
-        tasks = corpus.tasks if other == language else load_corpus(pack, language=other).tasks
-        own = [t for t in tasks if t.id in parsed and other in (language, t.language)]
+    for language, one in corpora.items():
+        own = [t for t in one.tasks if t.id in parsed and language in ("en", t.language)]
         found += _unmentioned([(task, parsed[task.id]) for task in own], client, labels)
     if client is not None:
         golds = [task for task in corpus.tasks if checked[task.id] is not None]

@@ -1,129 +1,62 @@
 """From a question to a SPARQL query over a pack: patterns, examples, rules, validation.
 
-`PatternDetector` finds what a question needs, `HybridRetriever` similar examples,
-`build_constraints` returns the rules it needs, and the three validations say what is wrong with a
-query. `NL2SPARQL` is the pipeline of these around a language model, `NL2SPARQLAgent` the
-self-correcting graph; `RAGAgent` and `GraphAgent` are the agents of experiments.
+`HybridRetriever` finds similar examples, `build_constraints` returns the rules that a question
+needs, and the three validations say what is wrong with a query. `NL2SPARQL` is the pipeline of
+these around a language model, `NL2SPARQLAgent` the self-correcting graph.
 """
 
-from reasoningbank.nl2sparql.confidence import (
-    Calibration,
-    Confidence,
-    confidence_in,
-    confidence_score,
-    fit_calibration,
-    load_calibration,
-)
-from reasoningbank.nl2sparql.detection import (
-    Detected,
-    PatternDetector,
-    PatternReport,
-    Rate,
-    pattern_report,
-    patterns_of_query,
-)
+from reasoningbank.nl2sparql.detection import PatternReport, pattern_report, patterns_of_query
 from reasoningbank.nl2sparql.examples import (
-    RETRIEVALS,
-    WEIGHTS,
     HybridRetriever,
     PackExample,
     RandomRetriever,
     Retrieved,
-    Retriever,
-    example_pack,
     examples_of,
     load_examples,
-    question_similarity,
-    swap_entities,
 )
 from reasoningbank.nl2sparql.hints import (
-    Constraints,
     Pattern,
     PatternSet,
     Rule,
     build_constraints,
     get_constraints_for_patterns,
-    load_constraints,
     load_patterns,
 )
-from reasoningbank.nl2sparql.pipeline import (
-    NL2SPARQL,
-    Candidate,
-    OnStep,
-    RAGAgent,
-    Translation,
-    adapt_query,
-    same_query,
-    translation_confidence,
-    write_query,
-)
-from reasoningbank.nl2sparql.translator import GraphAgent, NL2SPARQLAgent
+from reasoningbank.nl2sparql.pipeline import NL2SPARQL, Candidate, Translation
+from reasoningbank.nl2sparql.translator import NL2SPARQLAgent
 from reasoningbank.nl2sparql.validation import (
-    LEVELS,
     EndpointValidation,
-    Explain,
-    Level,
     Validation,
-    validate,
     validate_endpoint,
     validate_semantic,
     validate_syntax,
 )
-from reasoningbank.nl2sparql.words import asked_language, language_of
+from reasoningbank.nl2sparql.words import asked_language
 
 __all__ = [
-    "LEVELS",
     "NL2SPARQL",
-    "RETRIEVALS",
-    "WEIGHTS",
-    "Calibration",
     "Candidate",
-    "Confidence",
-    "Constraints",
-    "Detected",
     "EndpointValidation",
-    "Explain",
-    "GraphAgent",
     "HybridRetriever",
-    "Level",
     "NL2SPARQLAgent",
-    "OnStep",
     "PackExample",
     "Pattern",
-    "PatternDetector",
     "PatternReport",
     "PatternSet",
-    "RAGAgent",
     "RandomRetriever",
-    "Rate",
     "Retrieved",
-    "Retriever",
     "Rule",
     "Translation",
     "Validation",
-    "adapt_query",
     "asked_language",
     "build_constraints",
-    "confidence_in",
-    "confidence_score",
-    "example_pack",
     "examples_of",
-    "fit_calibration",
     "get_constraints_for_patterns",
-    "language_of",
-    "load_calibration",
-    "load_constraints",
     "load_examples",
     "load_patterns",
     "pattern_report",
     "patterns_of_query",
-    "question_similarity",
-    "same_query",
-    "swap_entities",
-    "translation_confidence",
-    "validate",
     "validate_endpoint",
     "validate_semantic",
     "validate_syntax",
-    "write_query",
 ]

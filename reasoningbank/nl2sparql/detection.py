@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import unicodedata
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -35,8 +36,10 @@ from reasoningbank.sparql.tree import read_query
 STRONG, WEAK = 0.8, 0.45
 #: A pattern is detected from here: one strong rule, or two weak ones.
 THRESHOLD = 0.6
-#: Tokens of a question that are read, and most of them that ``...`` matches.
-MOST_TOKENS, GAP = 200, 4
+#: Tokens of a question that are read.
+MOST_TOKENS = 200
+#: What ``...`` matches: lines of up to four tokens that are no negation.
+_GAP = r"(?:.*\t\n){0,4}?"
 
 #: The lists of a sign.
 _LISTS = tuple(name for name in QuerySign.model_fields if name != "named")
@@ -57,34 +60,6 @@ class Detected:
     because: tuple[str, ...] = ()
 
 
-class _Part(NamedTuple):
-    """One position of a rule: stems, exact words, beginnings, or kinds of tokens that match."""
-
-    stems: Collection[str]
-    exact: Collection[str]
-    begins: tuple[str, ...]
-    kinds: Collection[str]
-    context: bool
-
-    def fits(self, word: str, token: QuestionToken, known: Collection[str]) -> bool:
-        if token.kind != "word":
-            return word in self.kinds
-        plain = folded(token.text)
-        return (
-            word in self.stems
-            or plain in self.exact
-            or plain.startswith(self.begins)
-            or ("<word>" in self.kinds and word not in known and len(plain) > 2)
-        )
-
-
-class _Rule(NamedTuple):
-    pattern: str
-    weight: float
-    language: str
-    parts: tuple[_Part | None, ...]
-
-
 class PatternDetector:
     """Finds patterns by a pack's rules; several threads may use it.
 
@@ -99,7 +74,7 @@ class PatternDetector:
             rules += [(one.name, STRONG, one.strong), (one.name, WEAK, one.weak)]
         rules += [(one.of, STRONG, one.strong) for one in patterns.values if one.of]
         self._rules = [
-            _Rule(name, weight, language, _read_rule(text, language))
+            (name, weight, language, _expression(text, language))
             for name, weight, by_language in rules
             for language, texts in by_language.items()
             for text in texts
@@ -174,38 +149,27 @@ class PatternDetector:
         self, tokens: Sequence[QuestionToken], languages: Collection[str]
     ) -> Iterator[tuple[str, float, frozenset[int]]]:
         """Yield the pattern and weight of each rule that matches, with the tokens it matches."""
-        streams = {language: stream(tokens, language) for language in languages}
-        for rule in self._rules:
-            words = streams.get(rule.language, [])
-            for start in range(len(words)):
-                if places := self._match(rule, 0, words, tokens, start):
-                    yield rule.pattern, rule.weight, frozenset(words[one][0] for one in places)
+        lines = {language: self._lines(tokens, language) for language in languages}
+        for pattern, weight, language, rule in self._rules:
+            text, numbers = lines.get(language, ("", {}))
+            for start in numbers if rule.groups else ():
+                if found := rule.match(text, start):
+                    places = map(found.start, range(1, rule.groups + 1))
+                    yield pattern, weight, frozenset(numbers[place] for place in places)
 
-    def _match(
-        self,
-        rule: _Rule,
-        part: int,
-        words: Sequence[tuple[int, str]],
-        tokens: Sequence[QuestionToken],
-        at: int,
-    ) -> tuple[int, ...] | None:
-        """Return the positions that parts of a rule match from `at` on, without those of gaps."""
-        if part == len(rule.parts):
-            return ()
-        wanted = rule.parts[part]
-        if wanted is None:
-            for place in range(at, min(at + GAP, len(words) - 1) + 1):
-                found = self._match(rule, part + 1, words, tokens, place)
-                if found is not None or folded(tokens[words[place][0]].text) in _NEGATIONS:
-                    return found
-            return None
-        if at >= len(words):
-            return None
-        number, word = words[at]
-        if not wanted.fits(word, tokens[number], self._known[rule.language]):
-            return None
-        found = self._match(rule, part + 1, words, tokens, at + 1)
-        return found if found is None or wanted.context else (at, *found)
+    def _lines(self, tokens: Sequence[QuestionToken], language: str) -> tuple[str, dict[int, int]]:
+        """Return a line for each token, as rules read them, and the token by its line's start.
+
+        A line has the stem or kind, the word, ``?`` if no rule knows it, ``-`` for a negation.
+        """
+        text, numbers = "", dict[int, int]()
+        for number, stemmed in stream(tokens, language):
+            numbers[len(text)] = number
+            plain, is_word = folded(tokens[number].text), tokens[number].kind == "word"
+            unknown = is_word and stemmed not in self._known[language] and len(plain) > 2
+            negation = "-" if plain in _NEGATIONS else ""
+            text += f"{stemmed}\t{plain if is_word else ''}\t{'?' if unknown else ''}\t{negation}\n"
+        return text, numbers
 
     def _add_consequences(self, scores: _Scores, unknown: tuple[str, ...]) -> None:
         before = -1
@@ -239,31 +203,31 @@ def value_detector_of(pack: Pack) -> PatternDetector:
 
 
 @lru_cache(maxsize=4096)
-def _read_rule(text: str, language: str) -> tuple[_Part | None, ...]:
-    """Return the parts of a rule as a pack writes it; None for a gap."""
-    parts: list[_Part | None] = []
-    for word in text.split():
+def _expression(rule: str, language: str) -> re.Pattern[str]:
+    """Return a rule as an expression over lines of tokens; its groups are what it matches."""
+    parts: list[str] = []
+    for word in rule.split():
         if word == "...":
-            parts.append(None)
+            parts.append(_GAP)
             continue
         context = word.startswith("(") and word.endswith(")")
-        stems: set[str] = set()
-        exact: set[str] = set()
-        begins: set[str] = set()
-        kinds: set[str] = set()
+        ways: list[str] = []
         for choice in (word[1:-1] if context else word).split("|"):
-            if choice.startswith("<") and choice.endswith(">"):
-                kinds.add(choice)
+            if choice == "<word>":
+                ways.append(r"[^\t]*\t[^\t]*\t\?")
+            elif choice.startswith("<") and choice.endswith(">"):
+                ways.append(re.escape(choice) + r"\t\t")
             elif choice.startswith("="):
-                exact.add(folded(choice[1:]))
+                ways.append(rf"[^\t]*\t{re.escape(folded(choice[1:]))}\t")
             elif choice.endswith("*"):
-                begins.add(folded(choice[:-1]))
+                ways.append(rf"[^\t]*\t{re.escape(folded(choice[:-1]))}")
             else:
                 # Like the question's own words: joined prepositions as their base.
-                stems.update(stemmed for _, stemmed in stream(read_tokens(choice), language))
-        if stems or exact or begins or kinds:
-            parts.append(_Part(stems, exact, tuple(begins), kinds, context))
-    return tuple(parts)
+                stems = (stemmed for _, stemmed in stream(read_tokens(choice), language))
+                ways += (re.escape(stemmed) + r"\t[^\t]" for stemmed in stems)
+        if ways:
+            parts.append(f"({'?:' if context else ''}{'|'.join(ways)}).*\n")
+    return re.compile("".join(parts))
 
 
 # -- queries ------------------------------------------------------------------------------
@@ -381,27 +345,15 @@ def walk_links(
 # -- evaluation ---------------------------------------------------------------------------
 
 
-class Rate(NamedTuple):
-    """Precision, recall and their harmonic mean; 1 where there is nothing to count."""
-
-    precision: float
-    recall: float
-    f1: float
-
-    @classmethod
-    def of(cls, right: int, wrong: int, missed: int) -> Rate:
-        """Return the rate of what was detected and needed, only detected, and only needed."""
-        whole = (right + wrong, right + missed, right + (wrong + missed) / 2)
-        return cls(*(right / one if one else 1.0 for one in whole))
-
-
 @dataclass(frozen=True)
 class PatternReport:
-    """How a detector did on labelled questions."""
+    """How a detector did on labelled questions; 1 where there is nothing to count."""
 
-    micro: Rate  #: That of all patterns together
-    macro_f1: float  #: Mean of the patterns' F1
     exact: float  #: Share of questions with exactly the needed patterns
+    precision: float  #: That of all patterns together
+    recall: float  #: Likewise
+    f1: float  #: Their harmonic mean
+    macro_f1: float  #: Mean of the patterns' F1
 
 
 def pattern_report(
@@ -410,11 +362,21 @@ def pattern_report(
     """Compare detected patterns with the needed ones, given as one pair a question."""
     sets = [(set(detected), set(needed)) for detected, needed in pairs]
     right = Counter(name for given, gold in sets for name in given & gold)
-    wrong = Counter(name for given, gold in sets for name in given - gold)
-    missed = Counter(name for given, gold in sets for name in gold - given)
-    rates = [Rate.of(right[n], wrong[n], missed[n]).f1 for n in {*right, *wrong, *missed}]
+    detected = Counter(name for given, _ in sets for name in given)
+    needed = Counter(name for _, gold in sets for name in gold)
+
+    def share(part: float, whole: float) -> float:
+        return part / whole if whole else 1.0
+
+    def f1(right: int, detected: int, needed: int) -> float:
+        return share(right, (detected + needed) / 2)
+
+    whole = right.total(), detected.total(), needed.total()
+    each = [f1(right[name], detected[name], needed[name]) for name in detected | needed]
     return PatternReport(
-        micro=Rate.of(right.total(), wrong.total(), missed.total()),
-        macro_f1=fmean(rates) if rates else 1.0,
         exact=fmean(given == gold for given, gold in sets) if sets else 1.0,
+        precision=share(whole[0], whole[1]),
+        recall=share(whole[0], whole[2]),
+        f1=f1(*whole),
+        macro_f1=fmean(each) if each else 1.0,
     )

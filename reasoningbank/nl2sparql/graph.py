@@ -9,6 +9,7 @@ the rules and examples of its family, then writes. LangGraph is imported when a 
 from __future__ import annotations
 
 import importlib
+from functools import partial
 from itertools import accumulate, pairwise
 from operator import itemgetter
 from pathlib import Path
@@ -45,7 +46,7 @@ def build_graph(nodes: Nodes, checkpointer: Any = None) -> Any:
     path = ["analyze", *human, "plan", "retrieve", "generate", "execute", "verify"]
     after = ["output", "refine", *(["explore"] if settings.explore else [])]
     for name in (*path, *after):
-        graph.add_node(name, _writers(nodes) if name == "generate" else _recorded(nodes, name))
+        graph.add_node(name, _writers(nodes) if name == "generate" else partial(_run, nodes, name))
     for one, other in pairwise((START, *path)):
         graph.add_edge(one, other)
 
@@ -55,9 +56,8 @@ def build_graph(nodes: Nodes, checkpointer: Any = None) -> Any:
             return "output"
         codes = {one["code"] for one in state["problems"]}
         found_nothing = state["execution_error"] is None and bool(codes & _EXPLORED)
-        return (
-            "explore" if settings.explore and found_nothing and not state["explored"] else "refine"
-        )
+        explores = settings.explore and found_nothing and not state["explored"]
+        return "explore" if explores else "refine"
 
     graph.add_conditional_edges("verify", decide, after)
     graph.add_edge("refine", "retrieve")
@@ -67,13 +67,10 @@ def build_graph(nodes: Nodes, checkpointer: Any = None) -> Any:
     return graph.compile(checkpointer=checkpointer)
 
 
-def _recorded(nodes: Nodes, name: str) -> Any:
-    def run(state: NL2SPARQLState) -> dict[str, Any]:
-        found: dict[str, Any] = getattr(nodes, name)(state)
-        nodes.record(name, found)
-        return found
-
-    return run
+def _run(nodes: Nodes, name: str, state: NL2SPARQLState) -> dict[str, Any]:
+    found: dict[str, Any] = getattr(nodes, name)(state)
+    nodes.record(name, found)
+    return found
 
 
 def families_of(patterns: PatternSet) -> dict[str, tuple[str, ...]]:
@@ -82,11 +79,9 @@ def families_of(patterns: PatternSet) -> dict[str, tuple[str, ...]]:
     for one in patterns.patterns:
         # LangGraph joins the names of nested nodes with these.
         if one.family == GENERAL or set(one.family) & set(":|"):
-            raise UsageError(
-                f"the family of {one.name} cannot be called {one.family!r}",
-                where="hints/patterns.toml",
-                hint="use letters, and not the word general",
-            )
+            what = f"the family of {one.name} cannot be called {one.family!r}"
+            hint = "use letters, and not the word general"
+            raise UsageError(what, where="hints/patterns.toml", hint=hint)
         if one.family:
             found[one.family] = (*found.get(one.family, ()), one.name)
     return found
@@ -108,8 +103,8 @@ def _writers(nodes: Nodes) -> Any:
     graph = StateGraph(NL2SPARQLState, output_schema=WriterOutput)
     for family, names in {GENERAL: (), **families}.items():
         writer = StateGraph(NL2SPARQLState, output_schema=WriterOutput)
-        writer.add_node("focus", _focus(nodes, family, names))
-        writer.add_node("write", _write(nodes, family, names))
+        writer.add_node("focus", partial(_focus, nodes, family, names))
+        writer.add_node("write", partial(_write, nodes, family, names))
         writer.add_edge(START, "focus")
         writer.add_edge("focus", "write")
         writer.add_edge("write", END)
@@ -119,52 +114,49 @@ def _writers(nodes: Nodes) -> Any:
     return graph.compile()
 
 
-def _focus(nodes: Nodes, family: str, names: tuple[str, ...]) -> Any:
-    def focus(state: NL2SPARQLState) -> dict[str, Any]:
-        """Pick all rules of the family, and put its examples first."""
-        needs = dict.fromkeys((*names, *state["detected_patterns"]))
-        others = [set(names).isdisjoint(one["patterns"]) for one in state["retrieved_examples"]]
-        ranked = sorted(zip(others, state["retrieved_examples"], strict=True), key=itemgetter(0))
-        return {
-            "family": "" if family == GENERAL else family,
-            "relevant_constraints": build_constraints(needs, nodes.pack),
-            "retrieved_examples": [one for _, one in ranked],
-        }
+def _focus(
+    nodes: Nodes, family: str, names: tuple[str, ...], state: NL2SPARQLState
+) -> dict[str, Any]:
+    """Pick all rules of the family, and put its examples first."""
+    needs = dict.fromkeys((*names, *state["detected_patterns"]))
+    others = [set(names).isdisjoint(one["patterns"]) for one in state["retrieved_examples"]]
+    ranked = sorted(zip(others, state["retrieved_examples"], strict=True), key=itemgetter(0))
+    return {
+        "family": "" if family == GENERAL else family,
+        "relevant_constraints": build_constraints(needs, nodes.pack),
+        "retrieved_examples": [one for _, one in ranked],
+    }
 
-    return focus
 
-
-def _write(nodes: Nodes, family: str, names: tuple[str, ...]) -> Any:
+def _write(
+    nodes: Nodes, family: str, names: tuple[str, ...], state: NL2SPARQLState
+) -> dict[str, Any]:
+    """Write a query from the plan, the schema and the failed attempts."""
+    nodes.episode.meter.turn()
     titles = [load_patterns(nodes.pack).named(name).title or name for name in names]
     kind = f"You write queries of one kind: {'; '.join(titles)}." if titles else ""
-
-    def write(state: NL2SPARQLState) -> dict[str, Any]:
-        """Write a query from the plan, the schema and the failed attempts."""
-        nodes.episode.meter.turn()
-        shown = state["retrieved_examples"][: nodes.settings.shown]
-        rules = (state["relevant_constraints"], kind, state["advice"])
-        sparql = write_query(
-            asked(state),
-            "\n\n".join(filter(None, rules)),
-            [PackExample(one["id"], one["nl"], one["sparql"]) for one in shown],
-            failed_queries(state),
-            nodes.lm,
-            notes=_notes(state),
-            temperature=stuck_temperature(nodes.lm) if state["repeated"] else None,
-        )
-        used = [one["id"] for one in shown]
-        tried = [one["sparql"] for one in state["refinement_history"]]
-        found = {
-            "generated_sparql": sparql or "",
-            "generation_attempts": state["generation_attempts"] + 1,
-            "repeated": bool(sparql) and any(same_query(sparql or "", one) for one in tried),
-            "used_ids": used,
-            "shown_ids": list(dict.fromkeys((*state["shown_ids"], *used))),
-        }
-        nodes.record("write", {"family": family, **found})
-        return found
-
-    return write
+    shown = state["retrieved_examples"][: nodes.settings.shown]
+    rules = (state["relevant_constraints"], kind, state["advice"])
+    sparql = write_query(
+        asked(state),
+        "\n\n".join(filter(None, rules)),
+        [PackExample(one["id"], one["nl"], one["sparql"]) for one in shown],
+        failed_queries(state),
+        nodes.lm,
+        notes=_notes(state),
+        temperature=stuck_temperature(nodes.lm) if state["repeated"] else None,
+    )
+    used = [one["id"] for one in shown]
+    tried = [one["sparql"] for one in state["refinement_history"]]
+    found = {
+        "generated_sparql": sparql or "",
+        "generation_attempts": state["generation_attempts"] + 1,
+        "repeated": bool(sparql) and any(same_query(sparql or "", one) for one in tried),
+        "used_ids": used,
+        "shown_ids": list(dict.fromkeys((*state["shown_ids"], *used))),
+    }
+    nodes.record("write", {"family": family, **found})
+    return found
 
 
 def failed_queries(state: NL2SPARQLState) -> list[tuple[str, str]]:
@@ -207,22 +199,12 @@ def mermaid_picture(
     return str(build_graph(nodes).get_graph(xray=2 if inside else False).draw_mermaid())
 
 
-def save_picture(
-    file: Path,
-    pack: Pack | str = "liita",
-    settings: GraphSettings | None = None,
-    *,
-    inside: bool = False,
-) -> None:
-    """Write the picture to a file: ``.png``, ``.svg``, or ``.mmd`` for the text."""
+def save_picture(file: Path, text: str) -> None:
+    """Write Mermaid text to a file: drawn in a ``.png`` or ``.svg``, as it is in a ``.mmd``."""
     ending = file.suffix.lower()
     if ending not in (".png", ".svg", ".mmd"):
-        raise UsageError(
-            f"cannot draw a picture in the format {ending or '(none)'!r}",
-            where=str(file),
-            hint="end the name in .png, .svg or .mmd",
-        )
-    text = mermaid_picture(pack, settings, inside=inside)
+        what = f"cannot draw a picture in the format {ending or '(none)'!r}"
+        raise UsageError(what, where=str(file), hint="end the name in .png, .svg or .mmd")
     data = text.encode()
     if ending != ".mmd":
         hint = "pip install mermaid-render, or write a .mmd file and render it elsewhere"

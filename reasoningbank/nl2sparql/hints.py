@@ -22,7 +22,6 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, TypeVar
 
 from pydantic import (
-    AfterValidator,
     AliasChoices,
     BaseModel,
     BeforeValidator,
@@ -33,7 +32,7 @@ from pydantic import (
 
 from reasoningbank.corpus.pack import Iri, Pack, load_pack
 from reasoningbank.errors import UsageError, read_toml
-from reasoningbank.nl2sparql.words import LANGUAGES
+from reasoningbank.nl2sparql.words import Language
 from reasoningbank.sparql import STANDARD_PREFIXES
 
 #: The pack that is used if none is named.
@@ -78,14 +77,8 @@ def read_hints(pack: Pack, name: str, model: type[_Model]) -> tuple[_Model, str]
         raise UsageError(what, where=where, code="invalid-hints", place=place) from None
 
 
-def _known_language(language: str) -> str:
-    if language not in LANGUAGES:
-        raise ValueError(f"choose {', '.join(LANGUAGES)}")
-    return language
-
-
 #: Rules by language.
-Rules = Mapping[Annotated[str, AfterValidator(_known_language)], tuple[str, ...]]
+Rules = Mapping[Language, tuple[str, ...]]
 Names = frozenset[Iri]
 
 

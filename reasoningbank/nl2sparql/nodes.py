@@ -83,10 +83,8 @@ class GraphSettings(ExampleSettings):
 
     def __post_init__(self) -> None:
         if self.max_attempts < 1 or min(self.top_k, self.shown) < 0 or self.timeout_s <= 0:
-            raise UsageError(
-                "max_attempts must be at least 1, top_k and shown at least 0, timeout_s above 0",
-                where="GraphSettings",
-            )
+            what = "max_attempts must be at least 1, top_k and shown at least 0, timeout_s above 0"
+            raise UsageError(what, where="GraphSettings")
 
 
 class WriterOutput(TypedDict, total=False):
@@ -278,8 +276,6 @@ class Nodes:
     def of(cls, episode: Episode, settings: GraphSettings) -> Nodes:
         """Return the nodes of an episode; the model of its extract step is the fast tier."""
         pack = episode.required_pack("graph")
-        if episode.lm is None:
-            raise UsageError("there is no model to ask", where="agent graph")
         fast = episode.extractor or episode.lm
         table = load_calibration(pack, model=getattr(episode.lm, "model", ""))
         return cls(episode, pack, settings, episode.lm, fast, table)

@@ -145,35 +145,29 @@ class GraphRun:
         return self.graph.get_state(self.config)
 
 
-class GraphAgent:
+@dataclass(eq=False)
+class GraphAgent(GraphSettings):
     """The self-correcting graph: analyse, plan, retrieve, write, execute, verify, and repeat.
 
     A turn is a model call, whichever step makes it. No question can be asked back.
-
-    Args:
-        settings: The settings.
-        **switches: Or single ones, as for `GraphSettings`.
     """
 
     uses_lm = True
     sees_gold = False
 
-    def __init__(self, settings: GraphSettings | None = None, **switches: Any) -> None:
-        self._settings = settings or GraphSettings(**switches)
-        self.needs_examples = min(self._settings.top_k, self._settings.shown) > 0
-        if self._settings.human:
-            raise UsageError(
-                "a trial has nobody to ask back",
-                where="agent graph",
-                hint="use NL2SPARQLAgent, or leave human out",
-            )
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.needs_examples = min(self.top_k, self.shown) > 0
+        if self.human:
+            hint = "use NL2SPARQLAgent, or leave human out"
+            raise UsageError("a trial has nobody to ask back", where="agent graph", hint=hint)
 
     def solve(self, task: Task, episode: Episode) -> Attempt:
         """Answer with the first valid query, or the best one of all attempts."""
         settings = replace(
-            self._settings,
-            max_attempts=min(self._settings.max_attempts, episode.budget.iterations),
-            timeout_s=min(self._settings.timeout_s, episode.endpoint.timeout_s),
+            self,
+            max_attempts=min(self.max_attempts, episode.budget.iterations),
+            timeout_s=min(self.timeout_s, episode.endpoint.timeout_s),
         )
         graph = build_graph(Nodes.of(episode, settings))
         state = initial_state(task.query, task.language, advice=episode.context)
@@ -206,10 +200,8 @@ def tiers_for(provider: str = "local", model: str | None = None, fast: str | Non
     with them, a name that does not begin with theirs is a model of theirs.
     """
     if model is None and provider not in PROVIDERS:
-        raise UsageError(
-            f"no default model is known for {provider!r}",
-            hint=f"name one with model, or choose {', '.join(PROVIDERS)}",
-        )
+        hint = f"name one with model, or choose {', '.join(PROVIDERS)}"
+        raise UsageError(f"no default model is known for {provider!r}", hint=hint)
     default, quick = PROVIDERS.get(provider, ("", ""))
     if model is not None:
         default = quick = _named(provider, model)

@@ -14,13 +14,15 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import snowballstemmer  # type: ignore[import-untyped, unused-ignore]
 
 from reasoningbank.corpus import Pack
 
-#: Languages that rules are written in, and the name of Snowball's stemmer for each.
+#: Languages that rules are written in.
+Language = Literal["it", "en"]
+#: The same, and the name of Snowball's stemmer for each.
 LANGUAGES: Mapping[str, str] = {"it": "italian", "en": "english"}
 
 _QUOTED = re.compile(

@@ -139,11 +139,9 @@ class EndpointTools:
     def data_graphs(self, ref: RefLike, limit: int = 20, start: int = 0) -> dict[str, Any]:
         """List the graphs that examples name, the most used first."""
         registry: Registry = self.store.get(ref, "registry")
-        used = [(e.name, graph) for e in registry.endpoints for graph in e.graphs]
-        used.sort(key=lambda pair: (-pair[1].tasks, pair[1].graph))
-        graphs = [
-            {"graph": graph.graph, "endpoint": name, "count": graph.tasks} for name, graph in used
-        ]
+        used = [(n, graph, e.name) for e in registry.endpoints for graph, n in e.graphs.items()]
+        used.sort(key=lambda one: (-one[0], one[1]))
+        graphs = [{"graph": graph, "endpoint": name, "count": n} for n, graph, name in used]
         empty, named = "no example names a graph", self.store.ref(ref)
         return page("data_graphs", named, "graphs", graphs, limit, start, empty)
 
@@ -337,11 +335,10 @@ def _named(registry: Registry, wanted: str) -> RegistryEndpoint:
 def endpoint_in_full(endpoint: RegistryEndpoint) -> tuple[dict[str, Any], list[str]]:
     """Return what is known of an endpoint, bounded, and notes on what was left out."""
     notes: list[str] = []
-    named = [graph.graph for graph in endpoint.graphs]
     lists: tuple[tuple[Sequence[Any], int, int, str], ...] = (
         (endpoint.spellings, 10, 600, "spellings: all are the same endpoint"),
         (endpoint.prefixes, 40, 1_500, "prefixes: less used; a full IRI needs none"),
-        (named, 20, 1_800, "graphs: data_graphs(ref) lists them"),
+        (list(endpoint.graphs), 20, 1_800, "graphs: data_graphs(ref) lists them"),
     )
     spellings, prefixes, graphs = (
         some(items, chars, more, notes, most) for items, most, chars, more in lists

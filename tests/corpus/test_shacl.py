@@ -29,6 +29,7 @@ from .conftest import GOOD, HEAD
 from .oddities import DEFECTS
 
 Folder = Callable[..., Path]
+SHARES = {"train": 0.5, "dev": 0.2, "test": 0.3}
 
 
 def codes(corpus: Corpus) -> set[str]:
@@ -290,10 +291,9 @@ def test_no_group_is_in_two_parts_and_nothing_is_lost() -> None:
 
 def test_parts_have_their_share_of_every_kind() -> None:
     tasks = make_tasks()
-    shares = {"train": 0.5, "dev": 0.2, "test": 0.3}
-    split = split_tasks(tasks, shares)
+    split = split_tasks(tasks)
     kinds = Counter((t.complexity, t.form) for t in tasks)
-    for name, share in shares.items():
+    for name, share in SHARES.items():
         part = getattr(split, name)
         assert len(part) == pytest.approx(share * len(tasks), abs=4)
         for kind, n in kinds.items():
@@ -340,12 +340,11 @@ def test_any_corpus_is_split_whole_by_group(tasks: list[Task], seed: int) -> Non
 def test_each_stratum_has_its_share_to_within_a_group_at_each_cut(
     tasks: list[Task], seed: int
 ) -> None:
-    shares = {"train": 0.5, "dev": 0.2, "test": 0.3}
     # One form and one complexity: the stratum is the whole corpus.
     tasks = [replace(task, form="ASK", complexity="simple") for task in tasks]
-    counts = Counter(split_tasks(tasks, shares, seed).by_id().values())
+    counts = Counter(split_tasks(tasks, seed).by_id().values())
     largest = max((len(group) for group in groups_of(tasks).values()), default=0)
-    for part, share in shares.items():
+    for part, share in SHARES.items():
         # An arc has two ends, and at each a group is in or out by its middle.
         assert abs(counts[part] - share * len(tasks)) <= largest + 1e-9
 
@@ -377,25 +376,8 @@ def test_a_corpus_that_grows_keeps_nearly_every_task_in_its_part() -> None:
     assert moved / len(tasks) / (len(tasks) - 1) < 0.03
 
 
-def test_a_part_with_no_share_stays_empty() -> None:
-    split = split_tasks(make_tasks(), {"train": 0.5, "test": 0.5})
-    assert split.dev == ()
-    assert abs(len(split.train) - len(split.test)) <= 4
-    assert split_tasks([]).train == ()
-
-
-@pytest.mark.parametrize(
-    "shares",
-    [
-        {"train": 0.5},
-        {"train": 1.5, "dev": -0.5},
-        {"all": 1.0},
-        {"train": float("nan"), "dev": 1.0},
-    ],
-)
-def test_shares_that_are_none_are_refused(shares: dict[str, float]) -> None:
-    with pytest.raises(UsageError):
-        split_tasks(make_tasks(4), shares)
+def test_of_nothing_every_part_is_empty() -> None:
+    assert split_tasks([]).by_id() == {}
 
 
 def test_splits_are_part_of_a_corpus() -> None:

@@ -16,7 +16,7 @@ from sparql.faulty import Answer, FaultyServer
 
 from reasoningbank.agents.sandbox.interpreter import Sandbox
 from reasoningbank.corpus import Pack, load_corpus, load_pack
-from reasoningbank.corpus.registry import RegistryEndpoint, UsedGraph
+from reasoningbank.corpus.registry import RegistryEndpoint
 from reasoningbank.errors import ToolError
 from reasoningbank.refs import Ref, RefStore
 from reasoningbank.sparql import EndpointConfig, OxigraphServer
@@ -385,7 +385,7 @@ def test_an_endpoint_is_shown_within_bounds_whatever_the_examples_hold() -> None
         authority="A" * 5_000,
         spellings=tuple(f"https://wide.example/{'s' * 900}{i}" for i in range(9)),
         prefixes=tuple((f"p{i}", f"http://e/{'n' * 300}{i}/") for i in range(30)),
-        graphs=tuple(UsedGraph(f"http://g/{'g' * 700}{i}", 1) for i in range(9)),
+        graphs={f"http://g/{'g' * 700}{i}": 1 for i in range(9)},
         questions=("Q" * 9_000,) * 3,
     )
     shown, notes = endpoint_in_full(endpoint)

@@ -14,7 +14,7 @@ from reasoningbank.errors import UsageError
 from reasoningbank.judge.case import executed_queries
 from reasoningbank.nl2sparql import NL2SPARQL
 from reasoningbank.nl2sparql.graph import failed_queries
-from reasoningbank.nl2sparql.nodes import GraphSettings, attempt_of, initial_state
+from reasoningbank.nl2sparql.nodes import attempt_of, initial_state
 from reasoningbank.nl2sparql.translator import GraphAgent, NL2SPARQLAgent
 from reasoningbank.sparql import EndpointConfig
 
@@ -36,7 +36,7 @@ Make = Callable[..., Episode]
 
 def solve(episode: Episode, question: str = QUESTION, **settings: Any) -> Attempt:
     task = Task("new", question, "", "https://trees.example/sparql/")
-    return GraphAgent(GraphSettings(**settings)).solve(task, episode)
+    return GraphAgent(**settings).solve(task, episode)
 
 
 def told(attempt: Attempt, step: str) -> list[dict[str, Any]]:
@@ -301,7 +301,7 @@ def test_a_budget_ends_it_and_what_was_done_is_kept(
 
 def test_who_is_to_be_asked_back_is_not_there_in_a_trial() -> None:
     with pytest.raises(UsageError, match="nobody to ask back"):
-        GraphAgent(GraphSettings(human=True))
+        GraphAgent(human=True)
 
 
 def test_it_is_an_agent_like_the_others() -> None:

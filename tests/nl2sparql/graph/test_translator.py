@@ -480,7 +480,7 @@ def test_each_family_has_its_writer(forest: Pack) -> None:
 @pytest.mark.parametrize(("name", "begins"), [("g.png", b"\x89PNG"), ("g.svg", b"<svg")])
 def test_it_is_rendered_offline(forest: Pack, tmp_path: Path, name: str, begins: bytes) -> None:
     pytest.importorskip("mermaid_render", reason="pictures are an extra")
-    save_picture(tmp_path / name, forest)
+    save_picture(tmp_path / name, mermaid_picture(forest))
     assert (tmp_path / name).read_bytes().startswith(begins)
 
 
@@ -488,15 +488,16 @@ def test_without_the_renderer_the_text_is_still_to_be_had(
     forest: Pack, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "mermaid_render", None)
+    text = mermaid_picture(forest)
     with pytest.raises(SetupError, match="pip install mermaid-render"):
-        save_picture(tmp_path / "g.png", forest)
-    save_picture(tmp_path / "g.mmd", forest)
-    assert (tmp_path / "g.mmd").read_text() == mermaid_picture(forest)
+        save_picture(tmp_path / "g.png", text)
+    save_picture(tmp_path / "g.mmd", text)
+    assert (tmp_path / "g.mmd").read_text() == text
 
 
 def test_a_form_that_cannot_be_drawn_is_told(forest: Pack, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="end the name in"):
-        save_picture(tmp_path / "g.gif", forest)
+        save_picture(tmp_path / "g.gif", mermaid_picture(forest))
 
 
 def test_langgraph_is_not_loaded_with_the_agents() -> None:
