@@ -17,7 +17,7 @@ PACKAGE = ROOT / "reasoningbank"
 FILES = sorted(PACKAGE.rglob("*.py"))
 ROOMS = sorted({path.relative_to(PACKAGE).parts[0] for path in FILES if path.parent != PACKAGE})
 
-#: Left-hand words of the glossary (DESIGN.md section 12) and archaic words, as whole words.
+#: Words that the glossary replaces, and archaic words, as whole words.
 WORDS = (
     "told", "mend", "mends", "mended", "mending", "befalls", "whoever", "whence", "base line",
     "beforehand", "exemplar", "exemplars", "placebo", "spoilt", "likeness", "is none", "are none",
@@ -42,7 +42,7 @@ def test_the_package_grows_no_larger() -> None:
     # The goal is 45,000 lines in 230 files: the bounds go up with a new capability only.
     lines = sum(path.read_text(encoding="utf-8").count("\n") for path in FILES)
     assert len(FILES) <= 216
-    assert lines <= 56_316
+    assert lines <= 56_315
 
 
 def test_a_class_name_exists_once() -> None:

@@ -125,6 +125,9 @@ def own_agent(path: str, options: Mapping[str, Any]) -> Agent:
     """
     made: Any = imported(path)
     if isinstance(made, dspy.Module):
+        if options:
+            what = f"is already made, so it takes no options: {', '.join(options)}"
+            raise UsageError(what, where=path, hint="name its class", code="unknown-option")
         # Trials at the same time must not share it.
         made = made.deepcopy()
     elif callable(made):

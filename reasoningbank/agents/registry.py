@@ -55,11 +55,8 @@ def make_agent(name: str, **options: Any) -> Agent:
     except TypeError as error:
         if not options:
             raise
-        raise UsageError(
-            f"cannot be made with the options {', '.join(options)}: {error}",
-            where=name,
-            code="unknown-option",
-        ) from error
+        what = f"cannot be made with the options {', '.join(options)}: {error}"
+        raise UsageError(what, where=name, code="unknown-option") from error
 
 
 def check_blind(name: str, where: str = "") -> None:

@@ -160,7 +160,7 @@ def check_parts(arm: Arm) -> None:
         from reasoningbank.experiment.compile import check_optimizer
 
         if not getattr(agent, "compiles", False):
-            what, hint = f"{arm.agent} cannot be compiled", "choose direct, rlm or react"
+            what, hint = f"{arm.agent} cannot be compiled", "choose direct, rlm, react or your own"
             raise UsageError(what, where=where, hint=hint, code="not-compilable")
         check_optimizer(arm.compile, f"{where}, compile")
     for path in filter(is_import_path, arm.tools if isinstance(arm.tools, tuple) else ()):

@@ -382,8 +382,8 @@ class LearningSettings(Strict):
             group with a task of the evaluation.
         consolidate: Whether the bank is consolidated after each step.
         attempts: Most attempts at a task of the stream. While the execution judge says that a query
-            is wrong, the next attempt sees it, what is wrong with it, and the paths in the data
-            that lead from the question's resources to the right rows. With 1 the arm's sampling
+            is wrong, the next attempt sees patterns in the data that lead to the right rows; every
+            second one also sees the query and what is wrong with it. With 1 the arm's sampling
             applies. Arms that learn from other verdicts than `execution` get one attempt.
     """
 

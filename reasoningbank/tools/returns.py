@@ -25,28 +25,27 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Cap:
-    """How many items a tool returns by default and at most, and the parameter that says so."""
+    """How many items a tool returns at most, and the parameter that says so."""
 
-    default: int
     most: int
     parameter: str = "limit"
 
 
-#: Hard caps of the tools.
+#: Hard caps of the tools; the defaults are those of their signatures.
 CAPS = {
-    "sparql_classes": Cap(50, 100),
-    "sparql_properties": Cap(50, 100),
-    "sparql_find": Cap(20, 50),
-    "sparql_peek": Cap(5, 20, "n"),
-    "sparql_slice": Cap(50, 50, "length"),
-    "sparql_describe": Cap(20, 50),
-    "sparql_sample": Cap(10, 50, "n"),
-    "endpoints_list": Cap(10, 50),
-    "data_graphs": Cap(20, 50),
-    "service_desc_graphs": Cap(20, 50),
-    "service_desc_features": Cap(50, 50),
-    "service_desc_sample": Cap(10, 20, "n"),
-    "memory_search": Cap(5, 20),
+    "sparql_classes": Cap(100),
+    "sparql_properties": Cap(100),
+    "sparql_find": Cap(50),
+    "sparql_peek": Cap(20, "n"),
+    "sparql_slice": Cap(50, "length"),
+    "sparql_describe": Cap(50),
+    "sparql_sample": Cap(50, "n"),
+    "endpoints_list": Cap(50),
+    "data_graphs": Cap(50),
+    "service_desc_graphs": Cap(50),
+    "service_desc_features": Cap(50),
+    "service_desc_sample": Cap(20, "n"),
+    "memory_search": Cap(20),
 }
 
 

@@ -62,7 +62,7 @@ TOO_LARGE = "more rows would be too large for one answer: SELECT fewer columns, 
 #: How to get what no limit gives.
 PAGING = "ask more narrowly, or use sparql_query with LIMIT and OFFSET"
 #: Characters of a text to search for, of an IRI in a note, and of the example of a class.
-MOST_PATTERN, MOST_IRI_CHARS, EXAMPLE_CHARS = 300, 200, 2_000
+MOST_PATTERN, MOST_IRI_CHARS, EXAMPLE_CHARS, EXAMPLE_TRIPLES = 300, 200, 2_000, 20
 #: Characters of the prefixes, the label properties and one name in `endpoint_info`.
 MOST_PREFIX_CHARS, MOST_LABEL_CHARS, MOST_NAME_CHARS = 2_500, 700, 200
 #: The tools that an arm's agent gets unless the arm names others. In the trials of `rlm` and
@@ -238,7 +238,7 @@ class SPARQLTools:
         instances, first = self._try(lambda: describing.sample(self.profile, iri, n + 1))
         items = [{"s": self._show(term)} for term in instances]
         notes = [note, *first.notes] if items else self._no_class(iri)
-        example = fit(self._about(first)[: CAPS["sparql_describe"].default], EXAMPLE_CHARS)
+        example = fit(self._about(first)[:EXAMPLE_TRIPLES], EXAMPLE_CHARS)
         rest = {"class": self._show(NamedNode(iri)), "example": example}
         found = self._listing("sparql_sample", "instances", items, n, notes, **rest)
         example = found.pop("example")

@@ -133,6 +133,15 @@ def test_a_wrong_agent_is_one_line(
     assert "\n" not in str(caught.value)
 
 
+def test_a_module_that_is_already_made_takes_no_options(
+    make_pack: Callable[..., Path], experiment_on: Callable[..., Experiment]
+) -> None:
+    arm = {"name": "a", "agent": "own_parts:rag", "options": {"turns": 4}}
+    with pytest.raises(UsageError) as caught:
+        plan_run(experiment_on(make_pack(1), arm))
+    assert (caught.value.code, caught.value.where) == ("unknown-option", "own_parts:rag")
+
+
 @pytest.mark.parametrize(
     ("arm", "code"),
     [

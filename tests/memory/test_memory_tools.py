@@ -101,7 +101,7 @@ def test_no_search_gives_more_than_is_allowed(bank: MemoryBank) -> None:
 def test_five_by_default_twenty_at_most_and_said(bank: MemoryBank) -> None:
     bank.add([MemoryItem(f"Height {n}", "", "In metres.", "seed") for n in range(30)])
     tools, recorder = consult(bank, tokens=9_000)
-    assert tools.memory_search("Height")["count"] == CAPS["memory_search"].default == 5
+    assert tools.memory_search("Height")["count"] == 5
     answer = tools.memory_search("  the\n Height ", limit=500)
     assert answer["count"] <= CAPS["memory_search"].most == 20
     assert "lowered from 500 to 20" in answer["note"]

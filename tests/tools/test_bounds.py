@@ -12,9 +12,8 @@ from reasoningbank.tools.returns import MAX_CHARS, bounded_limit, fit
 
 
 @pytest.mark.parametrize("tool", CAPS)
-def test_the_default_passes_and_more_than_the_most_is_lowered_and_said(tool: str) -> None:
+def test_the_most_passes_and_more_is_lowered_and_said(tool: str) -> None:
     cap = CAPS[tool]
-    assert bounded_limit(tool, cap.default) == (cap.default, "")
     assert bounded_limit(tool, cap.most) == (cap.most, "")
     limit, note = bounded_limit(tool, cap.most + 1)
     assert limit == cap.most
