@@ -55,7 +55,7 @@ class PatternSearch:
     """Searches for patterns that have all rows of an answer and, if possible, no others.
 
     Attributes:
-        client: Sends some hundred small queries, each with a limit of five seconds.
+        client: Sends some hundred small queries, each with a limit of 30 seconds.
         columns: The distinct rows of the answer, by column, as a query writes their terms.
         starts: What the question names, as a query writes it: for each mention what it may mean.
         question: The question: numbers in it may be bounds, and a resource whose name is in it is

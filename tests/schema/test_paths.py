@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
+from reasoningbank.errors import QueryTimeoutError
 from reasoningbank.schema.paths import Patterns, paths_in_common, paths_to
 from reasoningbank.schema.patterns import PatternSearch
 from reasoningbank.sparql import EndpointConfig, SPARQLClient, TableResult
@@ -161,6 +163,21 @@ def test_a_longer_path_is_tried_if_the_shortest_has_more(client: SPARQLClient) -
     gold = f"SELECT ?protein WHERE {{ ?protein {way} location:496 }}"
     text, _, exact = searched(client, gold, ["location:496"])
     assert (text, exact) == (f"?protein {way} location:496", True)
+
+
+def test_a_busy_machine_finds_the_same(
+    client: SPARQLClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # As if each query took 20 s.
+    def slow(self: SPARQLClient, query: str, timeout_s: float = 30.0) -> Any:
+        if timeout_s < 20:
+            raise QueryTimeoutError("takes too long")
+        return rows(self, query, timeout_s=timeout_s)
+
+    rows = SPARQLClient.rows
+    monkeypatch.setattr(SPARQLClient, "rows", slow)
+    gold = "SELECT ?mass WHERE { uniprotkb:P05067 up:sequence/up:mass ?mass }"
+    assert searched(client, gold, ["uniprotkb:P05067"])[2]
 
 
 def test_the_class_of_the_question_is_kept(client: SPARQLClient) -> None:
