@@ -11,8 +11,9 @@ import hashlib
 import json
 import re
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any, TypeVar
 
@@ -280,11 +281,12 @@ class RunFolder(RunStorage):
 
     def read_all(self) -> Iterator[tuple[Path, TrialRecord | RecordError]]:
         """Yield the path of each trial with the trial, or with the error of reading it."""
-        return self._each(_TRIALS, self.trial)
+        return self._each(self.trial_names(), self.trial)
 
     def damaged(self) -> list[str]:
         """Return the names of the trials that cannot be read."""
-        found = zip(self.trial_names(), self.read_all(), strict=True)
+        names = self.trial_names()
+        found = zip(names, self._each(names, self.trial), strict=True)
         return [name for name, (_, trial) in found if isinstance(trial, RecordError)]
 
     def step(self, arm: str, order: int, step: int) -> Step | None:
@@ -311,7 +313,7 @@ class RunFolder(RunStorage):
 
     def read_steps(self) -> Iterator[tuple[Path, Step | RecordError]]:
         """Yield the path of each learning step with the step, or with the error of reading it."""
-        return self._each(_STEPS, self._step)
+        return self._each(self.names(_STEPS), self._step)
 
     def streams(self) -> dict[str, Sequence[Step]]:
         """Return the steps of each stream, by its name ``ARM.PERMUTATION``.
@@ -332,7 +334,8 @@ class RunFolder(RunStorage):
 
         A note has `arm`, `after` (the snapshot), `added` and `rejected`.
         """
-        return self._each(_BANK_NOTES, lambda name: self._parsed(name, "a note of a bank", dict))
+        read = partial(self._parsed, kind="a note of a bank", parse=dict)
+        return self._each(self.names(_BANK_NOTES), read)
 
     def program(self, arm: str, seed: int) -> Mapping[str, Any] | None:
         """Return what an optimizer compiled for an arm and a seed; None if nothing was yet."""
@@ -341,12 +344,14 @@ class RunFolder(RunStorage):
 
     def compiled(self) -> Iterator[tuple[Path, Mapping[str, Any] | RecordError]]:
         """Yield what optimizers compiled, for each arm and seed, or the error of a damaged file."""
-        return self._each(_COMPILED, lambda name: self._parsed(name, "a program", dict))
+        return self._each(
+            self.names(_COMPILED), partial(self._parsed, kind="a program", parse=dict)
+        )
 
     def _each(
-        self, pattern: str, read: Callable[[str], Found]
+        self, names: Iterable[str], read: Callable[[str], Found]
     ) -> Iterator[tuple[Path, Found | RecordError]]:
-        for name in self.names(pattern):
+        for name in names:
             path = self.file(name)
             try:
                 yield path, read(name)

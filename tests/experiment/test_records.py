@@ -72,6 +72,22 @@ def test_a_damaged_trial_is_named_with_the_mend(
         assert "\n" not in str(caught.value)
 
 
+def test_a_trial_written_meanwhile_is_no_damaged_one(
+    tmp_path: Path, record: Callable[..., TrialRecord], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, first, second = RunFolder(tmp_path), record(task="t1"), record(task="t2")
+    folder.write(first)
+    names = RunFolder.names
+
+    def growing(self: RunFolder, pattern: str) -> list[str]:
+        found = names(self, pattern)
+        folder.write(second)
+        return found
+
+    monkeypatch.setattr(RunFolder, "names", growing)
+    assert folder.damaged() == []
+
+
 def test_a_trial_with_a_field_missing_is_damaged(
     tmp_path: Path, record: Callable[..., TrialRecord]
 ) -> None:
