@@ -204,6 +204,8 @@ DECIMALS = 5
 #: milliseconds. One in `READ_SHARE` of its lists is read.
 LARGE = 200_000
 READ_SHARE = 12
+#: So many texts are ranked before the rest.
+FIRST = 128
 
 
 class VectorTable:
@@ -374,8 +376,11 @@ def best_first(
     lexical = by_key[keys]
     scores = np.round((weights[0] * semantic + weights[1] * lexical) / sum(weights), 6)
     left = len(keys) if weights[0] > 0 else np.count_nonzero(lexical)
-    # Mostly a few are wanted, so equals are sorted by id only where the reader gets to them.
-    groups = itertools.groupby(np.argsort(-scores), scores.__getitem__)
+    # Mostly a few are wanted: the rest is sorted, and equals by id, where the reader gets to them.
+    least = np.partition(scores, -FIRST)[-FIRST] if len(scores) > FIRST else -math.inf
+    parts = map(np.flatnonzero, (scores >= least, scores < least))
+    rows = itertools.chain.from_iterable(some[np.argsort(-scores[some])] for some in parts)
+    groups = itertools.groupby(rows, scores.__getitem__)
     named = (sorted((ids[int(keys[row])], row) for row in equals) for _, equals in groups)
     for text_id, row in itertools.islice(itertools.chain.from_iterable(named), int(left)):
         yield Match(text_id, float(scores[row]), float(semantic[row]), float(lexical[row]))
