@@ -19,7 +19,7 @@ from pyoxigraph import Literal, NamedNode
 
 from reasoningbank.errors import QueryError
 from reasoningbank.sparql import SPARQLClient
-from reasoningbank.sparql.terms import RDF_TYPE, Term, string_literal, written
+from reasoningbank.sparql.terms import RDF_TYPE, Term, last_part, string_literal, written
 
 #: Values that a path must reach, and rows that patterns must have.
 MOST_VALUES = 5
@@ -37,7 +37,6 @@ _IN_COMMON = (
     (False,), (False, True), (False, False), (False, True, True), (False, False, True),
     (False, False, False),
 )  # fmt: skip
-LAST_PART = re.compile(r"[:/#]")
 _WORD = re.compile(r"[A-Z]?[a-z]{3,}")
 
 
@@ -323,7 +322,7 @@ def _said(path: DataPath, question: str) -> int:
 
 def words_said(name: str, question: str) -> int:
     """Return how many words of a name a question has; a plural has them too."""
-    words = _WORD.findall(LAST_PART.split(name)[-1])
+    words = _WORD.findall(last_part(name))
     return sum(word.lower() in question.lower() for word in words)
 
 

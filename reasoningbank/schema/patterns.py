@@ -11,12 +11,11 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from itertools import combinations, product
+from itertools import chain, combinations, product
 
 from pyoxigraph import Literal, NamedNode
 
 from reasoningbank.schema.paths import (
-    LAST_PART,
     MOST_COUNTED,
     MOST_HOPS,
     MOST_VALUES,
@@ -31,7 +30,7 @@ from reasoningbank.schema.paths import (
     words_said,
 )
 from reasoningbank.sparql import SPARQLClient
-from reasoningbank.sparql.terms import string_literal, written
+from reasoningbank.sparql.terms import last_part, string_literal, written
 
 #: Constants that are combined.
 MOST_CONSTANTS = 12
@@ -84,11 +83,9 @@ class PatternSearch:
 
     def counted(self) -> Patterns | None:
         """Return patterns with as many ``?each`` as the answer, a number, says."""
-        numbers = [
-            int(value) for some in self._whole.values() for value in map(_number, some) if value
-        ]
-        starts = (one for mention in self.starts for one in mention)
-        for start in starts if len(numbers) == self._n == 1 else ():
+        values = map(_number, chain.from_iterable(self._whole.values()))
+        numbers = [int(value) for value in values if value]
+        for start in chain.from_iterable(self.starts) if len(numbers) == self._n == 1 else ():
             for path in paths_that_count(self.client, start, numbers[0], self.question):
                 return Patterns((path.tree("each"),))
         return None
@@ -119,9 +116,8 @@ class PatternSearch:
         }
         ways = {name: paths for name, paths in ways.items() if paths}
         if len(ways) == 1:
-            return [
-                Patterns((path.reversed(name),)) for name, some in ways.items() for path in some
-            ]
+            ((name, paths),) = ways.items()
+            return [Patterns((path.reversed(name),)) for path in paths]
         return [
             _together(
                 Patterns((path.tree(name),)) for name, path in zip(ways, combined, strict=True)
@@ -240,18 +236,15 @@ class PatternSearch:
         starts = " ".join(dict.fromkeys(path.start for path in paths))
         labels = "|".join(f"<{name}>" for name in config.label_properties)
         query = f"SELECT ?r ?l WHERE {{ VALUES ?r {{ {starts} }} ?r {labels} ?l }}"
-        names = {one.start: LAST_PART.split(one.start.strip("<>"))[-1] for one in paths}
+        names = {one.start: last_part(one.start.strip("<>")) for one in paths}
         known = {
             start
             for start, name in names.items()
             if start[0] == '"' or name.lower() in question or words_said(name, question)
         }
         for one, label in rows_of(self.client, query) if starts else ():
-            if (
-                isinstance(one, NamedNode)
-                and isinstance(label, Literal)
-                and label.value.lower() in question
-            ):
+            is_named = isinstance(label, Literal) and label.value.lower() in question
+            if is_named and isinstance(one, NamedNode):
                 known.add(written(one, config.namespaces))
         return {path for path in paths if path.start in known}
 

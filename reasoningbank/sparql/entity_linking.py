@@ -17,7 +17,7 @@ from pyoxigraph import Literal, NamedNode
 from reasoningbank.errors import QueryError
 from reasoningbank.sparql.client import SPARQLClient
 from reasoningbank.sparql.endpoint import EndpointConfig
-from reasoningbank.sparql.terms import SCHEMA_NAMESPACES, written
+from reasoningbank.sparql.terms import SCHEMA_NAMESPACES, last_part, written
 
 logger = logging.getLogger(__name__)
 
@@ -28,7 +28,6 @@ MOST_MENTIONS = 5
 #: A name of more resources than this is an ordinary word.
 MOST_MEANT = 3
 
-_LAST_PART = re.compile(r"[/#:]")
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|_+")
 _TOKEN = re.compile(r"[^\s\"“”„«»‘’?!;,()]+")
 #: Properties that name things, by their own names.
@@ -105,7 +104,7 @@ class EntityLinker:
         for mention in reversed(self.mentions(question)):
             at = _place(mention.words, question)
             kinds = [kind for kind in mention.classes if not kind.startswith(SCHEMA_NAMESPACES)]
-            kind = _CAMEL.sub(" ", _LAST_PART.split(kinds[0])[-1]).lower() if kinds else "resource"
+            kind = _CAMEL.sub(" ", last_part(kinds[0])).lower() if kinds else "resource"
             question = f"{question[: at.start]}{kind}{question[at.stop :]}"
         return question
 

@@ -232,6 +232,11 @@ def cut(text: str, max_chars: int) -> str:
     return f"{text[:max_chars]}… ({len(text)} characters)"
 
 
+def last_part(name: str) -> str:
+    """Return what follows the last ``/``, ``#`` or ``:`` of an IRI or a name with a prefix."""
+    return re.split(r"[/#:]", name)[-1]
+
+
 def short(text: str, most: int = 80) -> str:
     """Return a text on one line, cut."""
     text = " ".join(text.split())
