@@ -15,14 +15,7 @@ import pyoxigraph
 from rdflib import BNode, Graph, Literal, URIRef
 from rdflib.namespace import XSD
 
-from reasoningbank.algebra.terms import (
-    PREFIXES,
-    ProgramError,
-    Term,
-    one_of,
-    scalar,
-    to_sparql,
-)
+from reasoningbank.algebra.terms import PREFIXES, ProgramError, Term, one_of, scalar, to_sparql
 from reasoningbank.algebra.values import Row, Table, Value, kept, names_in
 from reasoningbank.errors import QueryError
 from reasoningbank.sparql import prepare

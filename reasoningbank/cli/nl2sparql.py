@@ -244,10 +244,9 @@ def evaluate(
     try:
         for one, tasks in questions.items():
             own = {"language": one, "tasks": {"ids": tasks}, "arms": [{"name": one, **arm}]}
-            parsed, says = experiment.parse_experiment(shared | own), output.notice
-            experiment.run_experiment(
-                parsed, folders[one], observers=[report_trial], on_notice=says
-            )
+            parsed = experiment.parse_experiment(shared | own)
+            says: dict[str, Any] = {"observers": [report_trial], "on_notice": output.notice}
+            experiment.run_experiment(parsed, folders[one], **says)
     finally:
         # Report what was paid for, whatever ends the command.
         kept = [folder.path for folder in folders.values() if folder.trial_names()]
