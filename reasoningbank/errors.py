@@ -11,9 +11,12 @@ import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from reasoningbank.findings import Finding
+
+if TYPE_CHECKING:
+    from pydantic import ValidationError
 
 
 class ReasoningBankError(Exception):
@@ -133,6 +136,14 @@ def read_toml(file: Path, code: str) -> dict[str, Any]:
     # A ValueError: not UTF-8, not TOML, or a number with thousands of digits.
     except (OSError, ValueError) as error:
         raise UsageError(f"cannot be read: {error}", where=str(file), code=code) from None
+
+
+def invalid_data(error: ValidationError, where: str = "", code: str = "") -> UsageError:
+    """Return the error of data that pydantic refuses: the first mistake, with its path."""
+    first = error.errors()[0]
+    place = ".".join(map(str, first["loc"]))
+    what = f"{place}: {first['msg']}" if place else first["msg"]
+    return UsageError(what, where=where, code=code, field=place)
 
 
 def unknown_key(

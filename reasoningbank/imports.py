@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import importlib
+import inspect
 import re
 import sys
 from pathlib import Path
@@ -49,6 +50,16 @@ def imported(path: str, where: str = "") -> Any:
     except (Exception, SystemExit) as error:  # a module can raise anything, and a script ends
         what = f"{module} fails: {one_line(error)}"
     raise UsageError(what, where=where, hint=hint, code="not-importable")
+
+
+def function_of(path: str, arguments: int, what: str, where: str = "") -> Any:
+    """Return the function at an import path, which `what` describes and takes so many arguments."""
+    found = imported(path, where)
+    try:
+        inspect.signature(found).bind(*range(arguments))
+    except (TypeError, ValueError) as error:
+        raise wrong_type(path, what, where, str(error)) from None
+    return found
 
 
 def source_files(path: str) -> list[Path]:

@@ -1,8 +1,8 @@
 """Calling models and tools within an attempt; calls of tools as events of a trajectory.
 
 A ``tool_call`` event holds ``tool`` and ``arguments``. Its ``tool_result`` holds ``result`` (what
-the agent saw), and ``ref`` (`Ref` as a mapping) if that is a handle; or ``error`` (the line), its
-``code`` and ``fields``, and ``infrastructure`` if the endpoint failed and not the agent.
+the agent saw), ``note`` (of rows) and ``ref`` (`Ref` as a mapping, of a handle); or ``error`` (the
+line), its ``code`` and ``fields``, and ``infrastructure`` if the endpoint failed and not the agent.
 """
 
 from __future__ import annotations
@@ -119,6 +119,8 @@ class ToolRecorder(BaseCallback):  # type: ignore[misc]
         data: dict[str, Any]
         if error is None:
             data = {"result": _plain(result)}
+            if note := getattr(result, "note", ""):
+                data["note"] = note
             if isinstance(result, Ref):
                 data["ref"] = asdict(result)
         else:

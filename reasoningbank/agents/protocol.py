@@ -19,7 +19,13 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from reasoningbank.corpus import Pack, Task
-from reasoningbank.errors import BudgetError, ReasoningBankError, ToolError, UsageError
+from reasoningbank.errors import (
+    BudgetError,
+    ReasoningBankError,
+    ToolError,
+    UsageError,
+    invalid_data,
+)
 from reasoningbank.findings import Finding
 from reasoningbank.sparql import EndpointConfig
 from reasoningbank.trajectory import Recorder, Trajectory, Usage
@@ -324,6 +330,4 @@ def read_json(path: Path, kind: type[_T]) -> _T | None:
     except OSError as error:
         raise UsageError(f"cannot be read: {error}", where=str(path)) from error
     except ValidationError as error:
-        first = error.errors()[0]
-        where = "/".join(map(str, first["loc"]))
-        raise UsageError(f"{first['msg']} at {where or 'the top'}", where=str(path)) from error
+        raise invalid_data(error, str(path)) from error

@@ -395,6 +395,7 @@ def _tool_calls(trajectory: Trajectory, *, texts: bool) -> Iterator[Row]:
             "result_chars": None if text is None else len(text),
             "arguments": json_of(arguments) if texts else None,
             "result": text if texts else None,
+            "note": text_of(data.get("note")) if texts else None,
         }
         if ref:
             made.append(str(ref["key"]))

@@ -20,6 +20,7 @@ from reasoningbank.analysis.memory import MemoryRecords, Origin, code_of, filter
 from reasoningbank.analysis.scores import RunPlan
 from reasoningbank.analysis.tables import counted
 from reasoningbank.experiment import TrialRecord
+from reasoningbank.memory.memory_tools import TOOL_NAMES
 from reasoningbank.trajectory import Trajectory
 
 #: own task, own group: the item is based on an attempt at the trial's task, or its group.
@@ -36,7 +37,6 @@ LeakKind = Literal[
     "not recorded", "bank changed", "other bank",
 ]  # fmt: skip
 
-_MEMORY_TOOLS = frozenset({"memory_search", "memory_get"})
 #: Least number of words of a gold query, and of a question, that is searched for.
 _LEAST_GOLD, _LEAST_QUESTION = 3, 5
 
@@ -361,7 +361,7 @@ def _attempts(record: TrialRecord) -> list[TrialRecord]:
 
 def _returned_by_tools(trajectory: Trajectory) -> Iterator[str]:
     """Yield the items that memory tools returned to the agent."""
-    asked = {e.index for e in trajectory.of("tool_call") if e.data.get("tool") in _MEMORY_TOOLS}
+    asked = {e.index for e in trajectory.of("tool_call") if e.data.get("tool") in TOOL_NAMES}
     for event in trajectory.of("tool_result"):
         if event.parent in asked:
             yield from _ids(trajectory.resolve(event.data).get("result"))

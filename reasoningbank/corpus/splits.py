@@ -44,10 +44,6 @@ class Split:
     dev: tuple[Task, ...]
     test: tuple[Task, ...]
 
-    def part_of(self, task_id: str) -> SplitName | None:
-        """Return ``train``, ``dev`` or ``test``; None for an unknown task."""
-        return self.by_id().get(task_id)
-
     def by_id(self) -> dict[str, SplitName]:
         """Return the part of every task, by its id."""
         return {task.id: name for name in PARTS for task in getattr(self, name)}

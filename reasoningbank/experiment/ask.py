@@ -249,20 +249,9 @@ def open_solver(
     every_example: bool = False,
     on_notice: Callable[[str], None] = lambda _: None,
 ) -> Iterator[Solver]:
-    """Open endpoint, model and memory for the length of a block.
+    """Open endpoint, model and memory for the length of a block; arguments as of `open_program`.
 
-    Args:
-        agent: ``rlm``, ``react``, ``direct``, ``rag``, ``graph`` or ``algebra``.
-        pack: A pack's name or folder.
-        lm: ``local``, or a LiteLLM name; None for the model that DSPy is configured with, which
-            only `Solver.program` can use.
-        url: A running endpoint to query instead of the pack's own.
-        memory: A bank, a file of items, or a run, whose items are retrieved for each question.
-        snapshot: Which snapshot of a run.
-        language: Language of the question; detected by default.
-        options: Options of the agent, as an arm of an experiment has them.
-        every_example: Whether examples of the test split may be shown, too.
-        on_notice: Called with a line before something slow is opened.
+    Without a model (`lm` is None) only `Solver.program` can be used.
 
     Raises:
         UsageError: If a name is unknown, or the agent needs a gold query.
@@ -295,8 +284,22 @@ def open_program(
 ) -> Iterator[AgentProgram]:
     """Open an agent as a `dspy.Module` for the length of a block: `question` in, `sparql` out.
 
-    The model is the one that DSPy is configured with unless `lm` names one, which is then asked as
-    in an experiment; `open_solver` says what the other arguments mean.
+    Args:
+        agent: ``rlm``, ``react``, ``direct``, ``rag``, ``graph`` or ``algebra``; or the import path
+            of your own.
+        pack: A pack's name or folder.
+        lm: ``local`` or a LiteLLM name, asked as an experiment asks it: at temperature 0, for at
+            most 700 tokens a reply. None for the model that DSPy is configured with.
+        **options: `options` of the agent, as an arm of an experiment has them; `url` of a running
+            endpoint to query instead of the pack's own; `memory`: a bank, a file of items, or a
+            run, whose items are retrieved for each question, and `snapshot`: which one of a run;
+            `language` of the question, detected by default; `every_example`: whether examples of
+            the test split may be shown, too; `on_notice`: called with a line before something slow
+            is opened.
+
+    Raises:
+        UsageError: If a name is unknown, or the agent needs a gold query.
+        SetupError: If the machine lacks something.
 
     Examples:
         >>> with open_program("react", pack="uniprot") as program:  # doctest: +SKIP
@@ -309,7 +312,7 @@ def open_program(
 def ask(
     question: str, agent: str = "rlm", *, pack: str = "uniprot", lm: str = "local", **options: Any
 ) -> AskResult:
-    """Answer one question; `open_solver` says what the arguments mean and answers several.
+    """Answer one question; arguments as of `open_program`.
 
     Examples:
         >>> result = ask("Which taxa are mammals?", "direct")  # doctest: +SKIP
@@ -365,8 +368,9 @@ class StepReader:
             arguments = ", ".join(f"{k}={v!r}" for k, v in dict(data["arguments"]).items())
             self._calls[event.index] = f"{data['tool']}({arguments})"
         elif event.kind == "tool_result" and event.parent in self._calls:
-            said = str(data.get("error") or data.get("result") or "")
-            return self._turn(text=self._calls.pop(event.parent), output=said)
+            said = data.get("error") or data.get("result"), data.get("note")
+            text = "\n".join(str(one) for one in said if one)
+            return self._turn(text=self._calls.pop(event.parent), output=text)
         elif event.kind == "error":
             return ShownStep("error", str(data["error"]))
         return None

@@ -248,13 +248,17 @@ def _bounds(experiment: Experiment, arm: Arm, *, uses_lm: bool) -> _Amounts:
     attempts = max(arm.sampling.k if arm.sampling else 1, experiment.learning.attempts * arm.learns)
     one_call = arm.agent in {"direct", "oracle"}
     # Budgets are checked before a turn; the step that extracts an answer may follow.
-    turns = 1.0 if one_call else min(budget.iterations, budget.lm_calls or math.inf) + 1
-    calls = attempts * turns * uses_lm
+    turns = 1 if one_call else min(budget.iterations, budget.lm_calls or math.inf) + 1
+    if is_import_path(arm.agent):
+        # They are checked before each call of a module of the user's own.
+        turns = budget.lm_calls or math.inf
+    calls = float(attempts * turns) if uses_lm else 0.0
+    known = math.isfinite(calls)
     local = not uses_lm or parse_name(arm.lm).is_local
     return {
-        "lm_calls": calls,
-        "prompt_tokens": calls * _LOCAL_CONTEXT if local else None,
-        "completion_tokens": calls * arm.max_tokens,
+        "lm_calls": calls if known else None,
+        "prompt_tokens": calls * _LOCAL_CONTEXT if local and known else None,
+        "completion_tokens": calls * arm.max_tokens if known else None,
         "seconds": budget.seconds * attempts if budget.seconds else None,
         "dollars": None,
         "requests": float(attempts) if one_call else None,

@@ -29,9 +29,11 @@ from reasoningbank.experiment.records import RunFolder, TrialKey, snapshot_name
 from reasoningbank.experiment.settings import BankMemory, LearnedMemory, TaskSelection
 from reasoningbank.experiment.storage import RunStorage, shipped
 from reasoningbank.findings import Finding
-from reasoningbank.imports import imported, is_import_path, wrong_type
+from reasoningbank.imports import function_of, is_import_path
 from reasoningbank.judge import OwnJudge
 from reasoningbank.lm import parse_name
+from reasoningbank.memory.memory_tools import TOOL_NAMES as MEMORY_TOOLS
+from reasoningbank.tools import endpoint_tools, sparql
 from reasoningbank.tools.adapting import own_tool
 
 
@@ -163,14 +165,14 @@ def check_parts(arm: Arm) -> None:
             what, hint = f"{arm.agent} cannot be compiled", "choose direct, rlm, react or your own"
             raise UsageError(what, where=where, hint=hint, code="not-compilable")
         check_optimizer(arm.compile, f"{where}, compile")
-    for path in filter(is_import_path, arm.tools if isinstance(arm.tools, tuple) else ()):
-        own_tool(path, where=where)
+    _check_tools(arm.tools if isinstance(arm.tools, tuple) else (), where)
     if is_import_path(arm.judge_lm):
         OwnJudge(arm.judge_lm, where)
-    for name in ("distiller", "retriever"):
+    for name, takes in (("distiller", ("experiences",)), ("retriever", ("question", "items"))):
         path = getattr(arm.memory, name, "")
-        if is_import_path(path) and not callable(imported(path, f"{where}, memory.{name}")):
-            raise wrong_type(path, "a function", f"{where}, memory.{name}")
+        if is_import_path(path):
+            what = f"a function of {' and '.join(takes)}"
+            function_of(path, len(takes), what, f"{where}, memory.{name}")
     distiller = getattr(arm.memory, "distiller", "rules")
     if distiller != "rules" and not is_import_path(distiller):
         try:
@@ -178,6 +180,23 @@ def check_parts(arm: Arm) -> None:
         except UsageError as error:
             hint = f"{error.hint}; or rules, or a function as package.module:name"
             raise UsageError(error.what, where=f"{where}, memory.distiller", hint=hint) from error
+
+
+def _check_tools(names: Sequence[str], where: str) -> None:
+    """Check that an arm's tools exist, and that no two have the same name."""
+    there = (*sparql.TOOL_NAMES, *endpoint_tools.TOOL_NAMES)
+    taken = {*there, *MEMORY_TOOLS}
+    for path in names:
+        if not is_import_path(path):
+            if path not in there:
+                hint = f"choose from {', '.join(there)}"
+                raise UsageError(f"unknown tool {path!r}", where=where, hint=hint)
+            continue
+        name = own_tool(path, where=where).__name__
+        if name in taken:
+            what = f"{path} has the name of another tool, {name}"
+            raise UsageError(what, where=where, hint="rename it", code="tool-name-taken")
+        taken.add(name)
 
 
 def named_bank(arm: Arm) -> str:
@@ -243,15 +262,19 @@ def permuted(stream: Sequence[Task], number: int) -> list[Task]:
 
 def select_tasks(tasks: Sequence[Task], selection: TaskSelection) -> list[Task]:
     """Return the selected tasks, in corpus order or in the order of the selection's ids."""
-    if selection.ids:
-        return [find_task(tasks, task_id) for task_id in selection.ids]
-    chosen, seed = list(tasks), selection.sample_seed
+    named = [find_task(tasks, task_id) for task_id in selection.ids]
+    chosen, seed = named or list(tasks), selection.sample_seed
     if selection.split != "all":
-        chosen = list(getattr(split_tasks(tasks), selection.split))
+        part = {task.id for task in getattr(split_tasks(tasks), selection.split)}
+        chosen = [task for task in chosen if task.id in part]
     if selection.complexity:
         chosen = [task for task in chosen if task.complexity in selection.complexity]
     if selection.forms:
         chosen = [task for task in chosen if task.form in selection.forms]
+    if left_out := [task.id for task in named if task not in chosen]:
+        what = f"the other settings leave out {', '.join(left_out[:3])}"
+        hint = "leave out split, complexity and forms, or these ids"
+        raise UsageError(what, where="tasks.ids", hint=hint, code="ids-left-out")
     if selection.per_template is not None:
         by_template: dict[str, list[str]] = defaultdict(list)
         for task in sample_tasks(chosen, len(chosen), seed=seed):

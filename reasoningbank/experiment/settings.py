@@ -70,7 +70,7 @@ class TaskSelection(Strict):
     """Which tasks of the pack are run.
 
     Attributes:
-        ids: Exactly these, in this order; empty means all that pass the filters.
+        ids: These, in this order; empty means all. One that a filter leaves out is an error.
         split: Only tasks of this split.
         complexity: Only tasks of these classes; empty means all.
         forms: Only tasks of these query forms; empty means all.

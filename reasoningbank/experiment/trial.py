@@ -137,7 +137,8 @@ class Trial:
             return judge_record(self.context, self.job.arm.judge_lm, record)
         except Exception as error:
             # The trial is complete without it, and `judge run` can add it later.
-            logger.warning("%s could not judge a trial: %s", self.job.arm.judge_lm, error)
+            finding = failure_of(error)
+            logger.warning("%s could not judge a trial: %s", self.job.arm.judge_lm, finding)
             return record
 
     def attempt(
@@ -239,9 +240,6 @@ class Trial:
             if is_import_path(name):
                 tool = own_tool(name, query_tools)
                 tools[tool.__name__] = tool
-            elif name not in known:
-                where, hint = f"arm {arm.name}", f"choose from {', '.join(known)}"
-                raise UsageError(f"unknown tool {name!r}", where=where, hint=hint)
         # An arm with memory as tools need not name these among its tools.
         return tools | (dict(self.recall.tools(recorder)) if self.recall.tools else {})
 

@@ -15,6 +15,7 @@ import hashlib
 import json
 import re
 import time
+import traceback
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -24,7 +25,7 @@ import dspy
 from dspy.utils.exceptions import AdapterParseError
 
 from reasoningbank.errors import BudgetError, UsageError
-from reasoningbank.imports import imported, wrong_type
+from reasoningbank.imports import function_of, one_line
 from reasoningbank.judge.case import Case, shown_row, with_short_strings
 from reasoningbank.lm import UsageCounter, lm_failure
 from reasoningbank.lm.reply import unparsed
@@ -108,22 +109,26 @@ class OwnJudge:
     It returns a bool, or a confidence in [0, 1] that counts as yes from 0.5.
 
     Raises:
-        UsageError: If it cannot be imported, is no function, or returns something else.
+        UsageError: If it cannot be imported, is no such function, fails, or returns something else.
     """
 
     def __init__(self, path: str, where: str = "") -> None:
-        self._path, self._function = path, imported(path, where)
-        if not callable(self._function):
-            raise wrong_type(path, "a function of a Case", where)
+        self._path, self._function = path, function_of(path, 1, "a function of a Case", where)
 
     def judge(self, case: Case) -> LMVerdict:
         """Judge an attempt; one whose query does not run is a failure without asking."""
         if case.result is None:
             return _not_asked(case)
         began = time.monotonic()
-        said = self._function(case)
-        if not isinstance(said, bool | float):
-            what = f"{self._path} returned {type(said).__name__}, not a bool or a float"
+        try:
+            said = self._function(case)
+        except Exception as error:  # a user's function can raise anything
+            last = traceback.extract_tb(error.__traceback__)[-1]
+            place = f"{Path(last.filename).name}:{last.lineno} in {last.name}"
+            what = f"{self._path} fails: {one_line(error)}"
+            raise UsageError(what, where=place, code="judge-failed") from error
+        if not isinstance(said, bool | float) or not 0 <= said <= 1:
+            what = f"{self._path} returned {said!r:.40}, not a bool or a float from 0 to 1"
             raise UsageError(what, code="wrong-type")
         seconds, sure = round(time.monotonic() - began, 3), float(said)
         return LMVerdict(sure >= 0.5, max(sure, 1 - sure), "", seconds=seconds)

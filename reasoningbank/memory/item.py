@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal, get_args
 
 from pydantic import ConfigDict, Field, SkipValidation, TypeAdapter, ValidationError
 
-from reasoningbank.errors import UsageError
+from reasoningbank.errors import UsageError, invalid_data
 
 #: success: an attempt judged right. failure: one judged wrong. contrast: several attempts at one
 #: task. seed: written by people. gold: a training task's gold query.
@@ -203,7 +203,7 @@ class MemoryItem:
         try:
             item = _reader().validate_python(given)
         except ValidationError as error:
-            raise _bad(error) from None
+            raise invalid_data(error, "not a memory item", "bad-item") from None
         if written not in (None, item.id):
             raise UsageError(
                 f"the content of memory item {written} was changed: its id would be {item.id}",
@@ -237,10 +237,3 @@ def _reader() -> TypeAdapter[MemoryItem]:
 def _unknown(name: str, value: object, literal: Any) -> UsageError:
     what = f"unknown {name} {value!r} of a memory item"
     return UsageError(what, hint=f"use {', '.join(get_args(literal))}", code=f"unknown-{name}")
-
-
-def _bad(error: ValidationError) -> UsageError:
-    first = error.errors()[0]
-    at = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in first["loc"])[1:]
-    what = "is missing" if first["type"] == "missing" else first["msg"]
-    return UsageError(f"not a memory item ({at}: {what})", code="bad-item", at=at)

@@ -14,7 +14,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from reasoningbank.corpus.pack import Iri, Pack
-from reasoningbank.errors import UsageError, read_toml
+from reasoningbank.errors import UsageError, invalid_data, read_toml
 from reasoningbank.lm.tokens import count_tokens, estimate_tokens
 from reasoningbank.sparql import STANDARD_PREFIXES
 
@@ -136,7 +136,5 @@ def load_notes(pack: Pack | None) -> tuple[Note, ...]:
     try:
         read = _File.model_validate(data, context=({**STANDARD_PREFIXES, **pack.prefixes}, where))
     except ValidationError as error:
-        first = error.errors()[0]
-        field = ".".join(str(part) for part in first["loc"])
-        raise UsageError(f"{field}: {first['msg']}", where=where, code="bad-hints") from None
+        raise invalid_data(error, where, "bad-hints") from None
     return tuple(Note(about=note.about, text=" ".join(note.text.split())) for note in read.note)

@@ -31,7 +31,7 @@ from pydantic import (
 )
 
 from reasoningbank.corpus.pack import Iri, Pack, load_pack
-from reasoningbank.errors import UsageError, read_toml
+from reasoningbank.errors import UsageError, invalid_data, read_toml
 from reasoningbank.nl2sparql.words import Language
 from reasoningbank.sparql import STANDARD_PREFIXES
 
@@ -71,10 +71,7 @@ def read_hints(pack: Pack, name: str, model: type[_Model]) -> tuple[_Model, str]
     try:
         return model.model_validate(data, context=(namespaces_of(pack), where)), where
     except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(map(str, first["loc"]))
-        what = f"{place}: {first['msg']}"
-        raise UsageError(what, where=where, code="invalid-hints", place=place) from None
+        raise invalid_data(error, where, "bad-hints") from None
 
 
 #: Rules by language.

@@ -80,7 +80,12 @@ def own_tool(path: str, tools: SPARQLTools | None = None, where: str = "") -> Ca
         raise wrong_type(path, "a function with a docstring", where)
     signature = inspect.signature(function)
     parameters = list(signature.parameters.values())
-    if not parameters or parameters[0].name != "tools":
+    bound = parameters[:1] if parameters and parameters[0].name == "tools" else []
+    for one in parameters[len(bound) :]:
+        if one.annotation is one.empty:
+            hint = f"give {one.name} a type"
+            raise wrong_type(path, "a function with typed parameters", where, hint)
+    if not bound:
         return function
 
     @functools.wraps(function)

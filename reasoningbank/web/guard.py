@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from reasoningbank.errors import UsageError
+from reasoningbank.errors import UsageError, invalid_data
 from reasoningbank.sparql import is_loopback
 
 #: Bytes of a request's body.
@@ -95,9 +95,7 @@ def valid(parse: Callable[[Any], _Body], data: Any) -> _Body:
     try:
         return parse(data)
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(map(str, first["loc"]))
-        raise UsageError(str(first["msg"]), where=where, code="bad-request") from None
+        raise invalid_data(error, code="bad-request") from None
 
 
 def _name(host: str) -> str:

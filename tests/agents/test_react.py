@@ -66,6 +66,7 @@ def test_a_handle_and_rows_are_shown_as_in_the_sandbox(episode: Callable[..., Ep
     last = prompts(attempt)[-1]
     assert "Ref('results_0', 'results', 3 items from Trees)" in last
     assert "2 more rows: sparql_slice(" in last
+    assert attempt.trajectory.of("tool_result")[1].data["note"] in last
 
 
 def test_a_query_that_the_model_only_thinks_of_is_no_answer(

@@ -122,6 +122,7 @@ def test_the_budget_is_a_bound_without_measurements(
         {"name": "r", "agent": "rlm", "max_tokens": 100},
         {"name": "h", **{k: v for k, v in HOSTED.items() if k != "name"}},
         {"name": "o", "agent": "oracle"},
+        {"name": "u", "agent": "dspy:Predict", "options": {"signature": "question -> sparql"}},
     ]
     experiment = experiment_on(
         make_pack(10), *arms, budget={"iterations": 4, "lm_calls": 3, "seconds": 60}
@@ -133,6 +134,7 @@ def test_the_budget_is_a_bound_without_measurements(
     assert told["r"].amounts["lm_calls"] == 10 * 4
     assert told["r"].amounts["completion_tokens"] == 10 * 4 * 100
     assert told["r"].amounts["seconds"] == 10 * 60
+    assert told["u"].amounts["lm_calls"] == 10 * 3
     assert told["h"].amounts["prompt_tokens"] is None
     assert told["h"].amounts["dollars"] is None
     assert told["o"].amounts["dollars"] == told["o"].amounts["lm_calls"] == 0

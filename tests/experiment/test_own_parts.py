@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -66,6 +67,17 @@ rag = dspy.ChainOfThought("context, question -> sparql")
 NUMBER = 7
 odd = lambda case: "yes"
 few = lambda case: case.result.n < 3
+sure = lambda case: 1.5
+pair = lambda first, second: True
+
+def fails(case):
+    return case.rows[0]
+
+def untyped(tools, uri, n: int = 5) -> str:
+    'Say something.'
+
+def sparql_peek(ref: str) -> str:
+    'Look at the rows of a handle.'
 """
 
 
@@ -147,6 +159,11 @@ def test_a_module_that_is_already_made_takes_no_options(
     [
         ({"tools": ["sparql_query", "own_parts:NUMBER"]}, "wrong-type"),
         ({"tools": ["own_parts:nothing"]}, "not-importable"),
+        ({"tools": ["sparql_qery"]}, "usage"),
+        ({"tools": ["own_parts:untyped"]}, "wrong-type"),
+        ({"tools": ["own_parts:sparql_peek"]}, "tool-name-taken"),
+        ({"judge_lm": "own_parts:pair"}, "wrong-type"),
+        ({"memory": {"source": "gold", "retriever": "own_parts:few"}}, "wrong-type"),
         ({"judge_lm": "own_parts:NUMBER"}, "wrong-type"),
         ({"judge_lm": "own_parts:nothing"}, "not-importable"),
         ({"memory": {"source": "gold", "retriever": "own_parts:NUMBER"}}, "wrong-type"),
@@ -165,14 +182,15 @@ def test_other_wrong_parts_are_one_line_that_names_the_arm(
     assert caught.value.where.startswith("arm a")
 
 
+@pytest.mark.parametrize(("name", "code"), [("nothing", "not-importable"), ("pair", "wrong-type")])
 def test_a_wrong_distiller_is_one_line(
-    make_pack: Callable[..., Path], experiment_on: Callable[..., Experiment]
+    name: str, code: str, make_pack: Callable[..., Path], experiment_on: Callable[..., Experiment]
 ) -> None:
-    memory = {"source": "learned", "distiller": "own_parts:nothing"}
+    memory = {"source": "learned", "distiller": f"own_parts:{name}"}
     arm = {"name": "a", "agent": "react", "memory": memory}
     with pytest.raises(UsageError) as caught:
         plan_run(experiment_on(make_pack(30), arm, mode="learn", tasks={"split": "dev"}))
-    assert (caught.value.code, caught.value.where) == ("not-importable", "arm a, memory.distiller")
+    assert (caught.value.code, caught.value.where) == (code, "arm a, memory.distiller")
 
 
 def episode(config: EndpointConfig, model: DummyLM, **limits: Any) -> Episode:
@@ -243,6 +261,11 @@ def test_an_own_judge_judges_a_run_that_is_done(
     assert [one["confidence"] for one in said] == [1.0] * 3
     failed = rejudge_run(folder, "lm:own_parts:odd").failed
     assert len(failed) == 3
-    assert "returned str, not a bool" in failed[0][1]
+    assert "own_parts:odd returned 'yes'" in failed[0][1]
+    assert "own_parts:sure returned 1.5" in rejudge_run(folder, "lm:own_parts:sure").failed[0][1]
+    # A user must see what failed, and where.
+    said_of = rejudge_run(folder, "lm:own_parts:fails").failed[0][1]
+    assert "AttributeError" in said_of
+    assert re.search(r"own_parts.py:\d+ in fails", said_of)
     with pytest.raises(UsageError):
         rejudge_run(folder, "lm:own_parts:nothing")

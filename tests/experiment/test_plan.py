@@ -39,7 +39,12 @@ def ids(selection: TaskSelection) -> list[str]:
 
 def test_all_in_corpus_order_or_exactly_the_ids_in_theirs() -> None:
     assert ids(TaskSelection()) == [task.id for task in TASKS]
-    assert ids(TaskSelection(ids=("t9", "t2"), complexity=("simple",))) == ["t9", "t2"]
+    assert ids(TaskSelection(ids=("t9", "t2"))) == ["t9", "t2"]
+    part = "train" if "t9" in ids(TaskSelection(split="train")) else "test"
+    assert ids(TaskSelection(ids=("t9",), split=part)) == ["t9"]  # type: ignore[arg-type]
+    with pytest.raises(UsageError) as caught:
+        ids(TaskSelection(ids=("t9", "t2"), split="test" if part == "train" else "train"))
+    assert (caught.value.code, caught.value.where) == ("ids-left-out", "tasks.ids")
 
 
 def test_filters_are_joined() -> None:

@@ -67,7 +67,7 @@ def test_merging_keeps_every_experience_once(item: MemoryItem, more: Provenance)
 
 
 @pytest.mark.parametrize(
-    ("change", "code", "at"),
+    ("change", "code", "field"),
     [
         ({"src": "rumour"}, "unknown-source", None),
         ({"status": "lost"}, "unknown-status", None),
@@ -76,27 +76,27 @@ def test_merging_keeps_every_experience_once(item: MemoryItem, more: Provenance)
         ({"content": "changed by hand"}, "item-changed", None),
         ({"scope": 3}, "bad-item", "scope"),
         ({"counters": {"wins": 1}}, "bad-item", "counters.wins"),
-        ({"turns": ["x"]}, "bad-item", "turns[0]"),
+        ({"turns": ["x"]}, "bad-item", "turns.0"),
         ({"extra": 1}, "bad-item", "extra"),
         ({"title": None}, "bad-item", "title"),
         ({"provenance": ["x"]}, "bad-item", "provenance"),
         ({"superseded_by": 3}, "bad-item", "superseded_by"),
         ({"tags": "abc"}, "bad-item", "tags"),
-        ({"tags": ["a", 1]}, "bad-item", "tags[1]"),
+        ({"tags": ["a", 1]}, "bad-item", "tags.1"),
         ({"provenance": {"task": 3}}, "bad-item", "provenance.task"),
-        ({"turns": [{"reasoning": "", "code": []}]}, "bad-item", "turns[0].code"),
-        ({"turns": [{"reasoning": ""}]}, "bad-item", "turns[0].code"),
+        ({"turns": [{"reasoning": "", "code": []}]}, "bad-item", "turns.0.code"),
+        ({"turns": [{"reasoning": ""}]}, "bad-item", "turns.0.code"),
         ({"counters": {"hurt": "1"}}, "bad-item", "counters.hurt"),
         ({"counters": {"hurt": -1}}, "bad-item", "counters.hurt"),
         ({"counters": {"hurt": True}}, "bad-item", "counters.hurt"),
     ],
 )
-def test_a_bad_item_is_refused(change: dict[str, object], code: str, at: str | None) -> None:
-    with raises(UsageError, code, at=at):
+def test_a_bad_item_is_refused(change: dict[str, object], code: str, field: str | None) -> None:
+    with raises(UsageError, code, field=field):
         MemoryItem.from_json({**ITEM.to_json(), **change})
 
 
 def test_a_missing_field_is_named() -> None:
-    with raises(UsageError, "bad-item", at="title") as raised:
+    with raises(UsageError, "bad-item", field="title") as raised:
         MemoryItem.from_json({"description": "d", "content": "c", "src": "seed"})
-    assert str(raised.value) == "not a memory item (title: is missing)"
+    assert str(raised.value) == "not a memory item: title: Field required"

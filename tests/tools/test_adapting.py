@@ -146,6 +146,11 @@ def silent(uri: str) -> str:
     return uri
 
 
+def untyped(tools: SPARQLTools, uri) -> str:  # type: ignore[no-untyped-def]
+    """Return a name."""
+    return str(uri)
+
+
 def test_an_own_tool_is_given_the_tools_of_its_trial(trees: EndpointConfig) -> None:
     bound = own_tool(f"{__name__}:shout", SPARQLTools(trees))
     tool = dspy.Tool(bound)
@@ -153,7 +158,7 @@ def test_an_own_tool_is_given_the_tools_of_its_trial(trees: EndpointConfig) -> N
     assert tool(uri="oak", times=2) == "TreesOAKOAK"
     with pytest.raises(ValueError, match="times"):
         tool(uri="oak", times="two")
-    for name in ("silent", "TREES"):
+    for name in ("silent", "untyped", "TREES"):
         with pytest.raises(UsageError) as caught:
             own_tool(f"{__name__}:{name}", where="arm a")
         assert caught.value.code == "wrong-type"

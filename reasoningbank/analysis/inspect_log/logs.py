@@ -292,7 +292,7 @@ class _Trial:
         error = _as_text(answer.get("error"))
         return (
             ToolCall(id=number, function=function, arguments=named),
-            _as_text(answer.get("result")),
+            "\n".join(filter(None, map(_as_text, (answer.get("result"), answer.get("note"))))),
             ToolCallError("unknown", error) if error else None,
             seconds,
         )
