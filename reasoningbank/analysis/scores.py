@@ -9,8 +9,8 @@ from math import fsum
 from statistics import fmean
 from typing import Any, Literal
 
-from reasoningbank.analysis.memory import filtered_out, shown_items
 from reasoningbank.analysis import statistics as stats
+from reasoningbank.analysis.memory import filtered_out, shown_items
 from reasoningbank.errors import UsageError
 from reasoningbank.experiment import TrialRecord, parse_experiment
 from reasoningbank.experiment.config import bank_arm, control_of, seeds_of
@@ -180,7 +180,7 @@ def average(trials: Sequence[Score], metric: Metric, unit: Unit) -> stats.Interv
         streams = by_permutation(t for t in trials if t.fate == "judged").values()
         means = [fmean(t.value(metric) for t in stream) for stream in streams]
         found, over = stats.t_mean(means, (0.0, 1.0)), "task permutations"
-        return stats.Interval(found.value, found.low, found.high, f"{found.method} over {over}")
+        return stats.Interval(found.rate, found.low, found.high, f"{found.method} over {over}")
     values = values_by_task(trials, metric)
     binary = metric in BINARY and one_run_each(values)
     averaged = {task: [fmean(runs)] for task, runs in values.items()}
@@ -207,15 +207,19 @@ def pooled_mean(
     """
     if binary and groups is None and one_run_each(values):
         return stats.wilson(round(sum(runs[0] for runs in values.values())), len(values))
-    sums: dict[str, float] = defaultdict(float)
-    sizes: dict[str, float] = defaultdict(float)
-    for task, runs in values.items():
-        name = groups[task] if groups else task
-        sums[name] += fsum(runs)
-        sizes[name] += len(runs)
-    found = stats.bootstrap_mean(list(sums.values()), list(sizes.values()), bounds=(0.0, 1.0))
+    found = stats.bootstrap_mean(*sums_of(values, groups), bounds=(0.0, 1.0))
     unit = "groups" if groups is not None else "tasks"
-    return stats.Interval(found.value, found.low, found.high, f"{found.method} over {unit}")
+    return stats.Interval(found.rate, found.low, found.high, f"{found.method} over {unit}")
+
+
+def sums_of(
+    values: Mapping[str, Sequence[float]], groups: Mapping[str, str] | None
+) -> tuple[list[float], list[float]]:
+    """Return the sum and the number of the values of each task, or of each group of tasks."""
+    units: dict[str, list[float]] = defaultdict(list)
+    for task, runs in values.items():
+        units[groups[task] if groups else task] += runs
+    return [fsum(unit) for unit in units.values()], [float(len(unit)) for unit in units.values()]
 
 
 def group_of(trials: Iterable[Score], unit: Unit) -> dict[str, str] | None:

@@ -40,16 +40,12 @@ class Interval:
 
 
 @dataclass(frozen=True)
-class UnitMean:
-    """A mean over units with its confidence interval."""
+class UnitMean(Interval):
+    """A mean over units."""
 
-    value: float
-    low: float
-    high: float
-    sd: float
-    units: int
-    method: str
-    deviating: int | None = None
+    sd: float = math.nan
+    units: int = 0
+    deviating: int | None = None  #: Units that differ from most, if these are few
 
 
 @dataclass(frozen=True)
@@ -135,7 +131,7 @@ def bootstrap_mean(
     size = np.ones_like(total) if sizes is None else np.asarray(sizes, dtype=float)
     n = len(total)
     if n == 0:
-        return UnitMean(math.nan, *bounds, math.nan, 0, "no units")
+        return UnitMean(math.nan, *bounds, "no units")
     mean = float(total.sum() / size.sum())
     # By linearisation; for units of one size this is their standard deviation.
     residuals = (total - mean * size) / size.mean()
@@ -154,7 +150,7 @@ def bootstrap_mean(
         )
         low = float(common - down * (common - bounds[0]))
         high = float(common + up * (bounds[1] - common))
-        return UnitMean(mean, low, high, sd, n, "exact bound", above + below)
+        return UnitMean(mean, low, high, "exact bound", sd, n, above + below)
     if n < FEWEST:
         return _students(mean, sd, n, bounds)
     drawn = scipy.stats.bootstrap(
@@ -170,7 +166,7 @@ def bootstrap_mean(
     quantile = math.sqrt(n / (n - 1)) * scipy.stats.t.ppf(_UPPER, n - 1)
     tail = float(scipy.stats.norm.sf(quantile))
     low, high = (float(q) for q in np.quantile(drawn, [tail, 1 - tail]))
-    return UnitMean(mean, low, high, sd, n, "bootstrap")
+    return UnitMean(mean, low, high, "bootstrap", sd, n)
 
 
 def t_mean(values: Sequence[float], bounds: tuple[float, float]) -> UnitMean:
@@ -180,7 +176,7 @@ def t_mean(values: Sequence[float], bounds: tuple[float, float]) -> UnitMean:
     mean = float(data.mean()) if n else math.nan
     sd = float(data.std(ddof=1)) if n > 1 else math.nan
     if not sd > _EQUAL:
-        return UnitMean(mean, math.nan, math.nan, sd, n, "no spread seen")
+        return UnitMean(mean, math.nan, math.nan, "no spread seen", sd, n)
     return _students(mean, sd, n, bounds)
 
 
@@ -350,7 +346,7 @@ def learning_curve(
         points.append(t_mean(np.nanmean(last, axis=1).tolist(), (0.0, 1.0)))
     return LearningCurve(
         steps=tuple(steps),
-        mean=tuple(p.value for p in points),
+        mean=tuple(p.rate for p in points),
         low=tuple(p.low for p in points),
         high=tuple(p.high for p in points),
         permutations=len(values),
@@ -368,7 +364,7 @@ def _proportion(successes: int, trials: int, method: str) -> Interval:
 def _students(mean: float, sd: float, n: int, bounds: tuple[float, float]) -> UnitMean:
     half = scipy.stats.t.ppf(_UPPER, n - 1) * sd / math.sqrt(n)
     low, high = np.clip([mean - half, mean + half], *bounds).tolist()
-    return UnitMean(mean, low, high, sd, n, "Student's t")
+    return UnitMean(mean, low, high, "Student's t", sd, n)
 
 
 def _check_runs(runs: int, successes: int, k: int) -> None:
