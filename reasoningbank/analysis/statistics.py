@@ -68,7 +68,6 @@ class LearningCurve:
     low: tuple[float, ...]  #: Lower bound of the confidence band; NaN with one permutation
     high: tuple[float, ...]  #: Upper bound of the confidence band; NaN with one permutation
     permutations: int  #: Number of task permutations
-    window: int | None  #: How many of the last tasks are averaged at each step; None for all so far
 
     @property
     def quarters(self) -> tuple[float, ...]:
@@ -319,38 +318,30 @@ def pass_all_k(runs: int, successes: int, k: int) -> float:
     return math.comb(successes, k) / math.comb(runs, k)
 
 
-def learning_curve(
-    values: Mapping[int, Mapping[int, float]],
-    *,
-    window: int | None = None,
-) -> LearningCurve:
+def learning_curve(values: Mapping[int, Mapping[int, float]]) -> LearningCurve:
     """Average a metric along several task permutations of a stream.
 
-    Within a permutation, each step has the mean of the last `window` tasks. These means are
-    averaged over permutations. The band is Student's over permutations, since what is learned from
+    Within a permutation, each step has the mean of the tasks so far. These means are averaged
+    over permutations. The band is Student's over permutations, since what is learned from
     a task depends on all tasks before it, so only whole permutations are independent.
 
     Args:
         values: By permutation (its seed), by step, the metric of that step's task; a step that
             could not be judged is left out. Values, and with them the band, are in [0, 1].
-        window: How many tasks to average; None for all so far.
     """
-    if window is not None and window < 1:
-        raise ValueError("window must be at least 1")
     steps = range(1 + max((step for stream in values.values() for step in stream), default=-1))
     table = np.array([[one.get(step, math.nan) for step in steps] for one in values.values()])
     points = []
     for step in steps:
-        last = table[:, 0 if window is None else max(0, step + 1 - window) : step + 1]
-        last = last[~np.isnan(last).all(axis=1)]
-        points.append(t_mean(np.nanmean(last, axis=1).tolist(), (0.0, 1.0)))
+        done = table[:, : step + 1]
+        done = done[~np.isnan(done).all(axis=1)]
+        points.append(t_mean(np.nanmean(done, axis=1).tolist(), (0.0, 1.0)))
     return LearningCurve(
         steps=tuple(steps),
         mean=tuple(p.rate for p in points),
         low=tuple(p.low for p in points),
         high=tuple(p.high for p in points),
         permutations=len(values),
-        window=window,
     )
 
 

@@ -498,16 +498,6 @@ def test_mean_and_band_are_over_orders() -> None:
     assert (curve.permutations, curve.steps) == (5, tuple(range(12)))
 
 
-def test_a_window_forgets() -> None:
-    table = np.random.default_rng(9).random((3, 10))
-    curve = learning_curve(orders(table), window=4)
-    assert curve.mean[9] == pytest.approx(table[:, 6:10].mean())
-    assert curve.mean[2] == pytest.approx(table[:, :3].mean())
-    assert learning_curve(orders(table), window=10).mean[9] == pytest.approx(table.mean())
-    with pytest.raises(ValueError, match="window"):
-        learning_curve(orders(table), window=0)
-
-
 def test_one_order_has_no_band() -> None:
     curve = learning_curve({7: {0: 1.0, 1: 0.0}})
     assert curve.mean == (1.0, 0.5)
