@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -31,8 +31,7 @@ _TYPES = {"keywords": _LISTS, "features": _LISTS, "federates_with": _LISTS, "bag
           "ordered": pa.bool_()}  # fmt: skip
 
 
-@dataclass(frozen=True)
-class WrittenSplit:
+class WrittenSplit(NamedTuple):
     """One file of the folder."""
 
     config: str
