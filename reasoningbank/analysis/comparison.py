@@ -17,6 +17,7 @@ from reasoningbank.analysis.scores import (
     Unit,
     in_stream,
     one_run_each,
+    sums_of,
     values_by_task,
 )
 from reasoningbank.analysis.tables import counted, jsonable, number
@@ -122,7 +123,7 @@ class ArmComparison:
 
 
 #: What one way of testing gives: the difference, its p-value, what is detectable, and its name.
-_Tested = tuple[stats.UnitMean, float, float | None, str]
+_Tested = tuple[stats.Interval, float, float | None, str]
 
 
 def compare_arms(
@@ -181,7 +182,7 @@ def compare_arms(
         seeds=(len({s.seed for s in judged_a}), len({s.seed for s in judged_b})),
         first_mean=fmean(mean_a.values()),
         second_mean=fmean(mean_b.values()),
-        difference=mean.value,
+        difference=mean.rate,
         low=mean.low,
         high=mean.high,
         p=p,
@@ -219,20 +220,14 @@ def adjust(family: Sequence[ArmComparison], to_come: int = 0) -> tuple[ArmCompar
 def _by_mcnemar(first: Sequence[bool], second: Sequence[bool]) -> _Tested:
     test = stats.mcnemar_midp(first, second)
     interval = stats.tango(test.only_first, test.only_second, test.n)
-    spread = stats.UnitMean(interval.rate, interval.low, interval.high, math.nan, test.n, "Tango")
     least = stats.detectable_mcnemar(test.n, (test.only_first + test.only_second) / test.n)
-    return spread, test.p, least, "McNemar mid-p, Tango interval"
+    return interval, test.p, least, "McNemar mid-p, Tango interval"
 
 
 def _over_units(delta: Mapping[str, float], group: Mapping[str, str], unit: Unit) -> _Tested:
-    sums: dict[str, float] = defaultdict(float)
-    sizes: dict[str, float] = defaultdict(float)
-    for task, difference in delta.items():
-        name = group[task] if unit == "group" else task
-        sums[name] += difference
-        sizes[name] += 1
-    spread = stats.bootstrap_mean(list(sums.values()), list(sizes.values()), bounds=(-1.0, 1.0))
-    p = stats.sign_flip_p(list(sums.values()))
+    groups = group if unit == "group" else None
+    sums, sizes = sums_of({task: [one] for task, one in delta.items()}, groups)
+    spread = stats.bootstrap_mean(sums, sizes, bounds=(-1.0, 1.0))
     least = None
     # With five units even five equal signs have p = 2/32.
     if 2 ** (1 - spread.units) < stats.ALPHA:
@@ -241,7 +236,8 @@ def _over_units(delta: Mapping[str, float], group: Mapping[str, str], unit: Unit
             least = stats.detectable_mcnemar(spread.units, spread.deviating / spread.units)
         else:
             least = stats.detectable_mean(spread.units, spread.sd)
-    return spread, p, least, f"sign-flip test, {spread.method} over {unit}s"
+    method = f"sign-flip test, {spread.method} over {unit}s"
+    return spread, stats.sign_flip_p(sums), least, method
 
 
 def _over_permutations(first: Sequence[Score], second: Sequence[Score], metric: Metric) -> _Tested:

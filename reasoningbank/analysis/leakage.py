@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import re
+import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
@@ -152,7 +153,6 @@ class LeakageAudit:
         self._held_out = set(map(str, self._manifest.get("tasks") or ()))
         self._group_of: dict[str, str] = {}
         self._texts: dict[str, _TaskText] = {}
-        self._words: dict[str, str] = {}
         self._shown: list[_Showing] = []
         self._filtered_out: Counter[str] = Counter()
         self._banks: dict[tuple[str, int], dict[str, str]] = defaultdict(dict)
@@ -286,9 +286,9 @@ class LeakageAudit:
 
     def _one(self, attempt: TrialRecord, item: Mapping[str, Any]) -> _Showing:
         # The question as it was before entity linking added IRIs to its words.
-        words = _searchable("\n".join(str(item.get(name) or "") for name in ("text", "question")))
+        text = "\n".join(str(item.get(name) or "") for name in ("text", "question"))
         # The same item is shown many times: its words are kept once.
-        words = self._words.setdefault(words, words)
+        words = sys.intern(_searchable(text))
         task = str(item.get("task") or "")
         origin = Origin(task, str(item.get("group") or ""), self._corpus if task else "")
         return _Showing(

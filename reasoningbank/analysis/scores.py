@@ -9,8 +9,8 @@ from math import fsum
 from statistics import fmean
 from typing import Any, Literal
 
+from reasoningbank.analysis import statistics as stats
 from reasoningbank.analysis.memory import filtered_out, shown_items
-from reasoningbank.analysis.statistics import Interval, bootstrap_mean, t_mean, wilson
 from reasoningbank.errors import UsageError
 from reasoningbank.experiment import TrialRecord, parse_experiment
 from reasoningbank.experiment.config import bank_arm, control_of, seeds_of
@@ -153,10 +153,20 @@ def by_permutation(trials: Iterable[Score]) -> dict[int, list[Score]]:
     return dict(found)
 
 
-def longest(lengths: Mapping[int, int]) -> set[int]:
-    """Return the permutations that are as long as the longest one."""
-    most = max(lengths.values(), default=0)
-    return {permutation for permutation, length in lengths.items() if length == most}
+def whole_streams(trials: Iterable[Score]) -> list[Score]:
+    """Return the trials of the permutations that are as long as the longest one."""
+    streams = by_permutation(trials).values()
+    most = max(map(len, streams), default=0)
+    return [trial for stream in streams if len(stream) == most for trial in stream]
+
+
+def curve_of(trials: Iterable[Score], metric: Metric) -> stats.LearningCurve:
+    """Return the metric along the stream of an arm."""
+    values: dict[int, dict[int, float]] = defaultdict(dict)
+    for trial in trials:
+        if trial.step is not None and trial.fate == "judged":
+            values[trial.seed][trial.step] = trial.value(metric)
+    return stats.learning_curve(values)
 
 
 def one_run_each(values: Mapping[str, Sequence[float]]) -> bool:
@@ -164,20 +174,20 @@ def one_run_each(values: Mapping[str, Sequence[float]]) -> bool:
     return all(len(runs) == 1 for runs in values.values())
 
 
-def average(trials: Sequence[Score], metric: Metric, unit: Unit) -> Interval:
+def average(trials: Sequence[Score], metric: Metric, unit: Unit) -> stats.Interval:
     """Return the mean over tasks of the mean over a task's runs, with a 95% CI."""
     if in_stream(trials):
         streams = by_permutation(t for t in trials if t.fate == "judged").values()
         means = [fmean(t.value(metric) for t in stream) for stream in streams]
-        found, over = t_mean(means, (0.0, 1.0)), "task permutations"
-        return Interval(found.value, found.low, found.high, f"{found.method} over {over}")
+        found, over = stats.t_mean(means, (0.0, 1.0)), "task permutations"
+        return stats.Interval(found.rate, found.low, found.high, f"{found.method} over {over}")
     values = values_by_task(trials, metric)
     binary = metric in BINARY and one_run_each(values)
     averaged = {task: [fmean(runs)] for task, runs in values.items()}
     return pooled_mean(averaged, group_of(trials, unit), binary=binary)
 
 
-def pooled_rate(trials: Sequence[Score], unit: Unit) -> Interval:
+def pooled_rate(trials: Sequence[Score], unit: Unit) -> stats.Interval:
     """Return strict matches by judged trials, with the interval that `average` would give."""
     if in_stream(trials):
         return average(trials, "strict", unit)
@@ -189,23 +199,27 @@ def pooled_mean(
     groups: Mapping[str, str] | None = None,
     *,
     binary: bool = True,
-) -> Interval:
+) -> stats.Interval:
     """Return the mean of all values of all tasks.
 
     With one binary value per task it has Wilson's interval; otherwise whole tasks, or the groups
     that they belong to, are resampled.
     """
     if binary and groups is None and one_run_each(values):
-        return wilson(round(sum(runs[0] for runs in values.values())), len(values))
-    sums: dict[str, float] = defaultdict(float)
-    sizes: dict[str, float] = defaultdict(float)
-    for task, runs in values.items():
-        name = groups[task] if groups else task
-        sums[name] += fsum(runs)
-        sizes[name] += len(runs)
-    found = bootstrap_mean(list(sums.values()), list(sizes.values()), bounds=(0.0, 1.0))
+        return stats.wilson(round(sum(runs[0] for runs in values.values())), len(values))
+    found = stats.bootstrap_mean(*sums_of(values, groups), bounds=(0.0, 1.0))
     unit = "groups" if groups is not None else "tasks"
-    return Interval(found.value, found.low, found.high, f"{found.method} over {unit}")
+    return stats.Interval(found.rate, found.low, found.high, f"{found.method} over {unit}")
+
+
+def sums_of(
+    values: Mapping[str, Sequence[float]], groups: Mapping[str, str] | None
+) -> tuple[list[float], list[float]]:
+    """Return the sum and the number of the values of each task, or of each group of tasks."""
+    units: dict[str, list[float]] = defaultdict(list)
+    for task, runs in values.items():
+        units[groups[task] if groups else task] += runs
+    return [fsum(unit) for unit in units.values()], [float(len(unit)) for unit in units.values()]
 
 
 def group_of(trials: Iterable[Score], unit: Unit) -> dict[str, str] | None:

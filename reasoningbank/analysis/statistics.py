@@ -40,16 +40,12 @@ class Interval:
 
 
 @dataclass(frozen=True)
-class UnitMean:
-    """A mean over units with its confidence interval."""
+class UnitMean(Interval):
+    """A mean over units."""
 
-    value: float
-    low: float
-    high: float
-    sd: float
-    units: int
-    method: str
-    deviating: int | None = None
+    sd: float = math.nan
+    units: int = 0
+    deviating: int | None = None  #: Units that differ from most, if these are few
 
 
 @dataclass(frozen=True)
@@ -72,7 +68,6 @@ class LearningCurve:
     low: tuple[float, ...]  #: Lower bound of the confidence band; NaN with one permutation
     high: tuple[float, ...]  #: Upper bound of the confidence band; NaN with one permutation
     permutations: int  #: Number of task permutations
-    window: int | None  #: How many of the last tasks are averaged at each step; None for all so far
 
     @property
     def quarters(self) -> tuple[float, ...]:
@@ -135,7 +130,7 @@ def bootstrap_mean(
     size = np.ones_like(total) if sizes is None else np.asarray(sizes, dtype=float)
     n = len(total)
     if n == 0:
-        return UnitMean(math.nan, *bounds, math.nan, 0, "no units")
+        return UnitMean(math.nan, *bounds, "no units")
     mean = float(total.sum() / size.sum())
     # By linearisation; for units of one size this is their standard deviation.
     residuals = (total - mean * size) / size.mean()
@@ -154,7 +149,7 @@ def bootstrap_mean(
         )
         low = float(common - down * (common - bounds[0]))
         high = float(common + up * (bounds[1] - common))
-        return UnitMean(mean, low, high, sd, n, "exact bound", above + below)
+        return UnitMean(mean, low, high, "exact bound", sd, n, above + below)
     if n < FEWEST:
         return _students(mean, sd, n, bounds)
     drawn = scipy.stats.bootstrap(
@@ -170,7 +165,7 @@ def bootstrap_mean(
     quantile = math.sqrt(n / (n - 1)) * scipy.stats.t.ppf(_UPPER, n - 1)
     tail = float(scipy.stats.norm.sf(quantile))
     low, high = (float(q) for q in np.quantile(drawn, [tail, 1 - tail]))
-    return UnitMean(mean, low, high, sd, n, "bootstrap")
+    return UnitMean(mean, low, high, "bootstrap", sd, n)
 
 
 def t_mean(values: Sequence[float], bounds: tuple[float, float]) -> UnitMean:
@@ -180,7 +175,7 @@ def t_mean(values: Sequence[float], bounds: tuple[float, float]) -> UnitMean:
     mean = float(data.mean()) if n else math.nan
     sd = float(data.std(ddof=1)) if n > 1 else math.nan
     if not sd > _EQUAL:
-        return UnitMean(mean, math.nan, math.nan, sd, n, "no spread seen")
+        return UnitMean(mean, math.nan, math.nan, "no spread seen", sd, n)
     return _students(mean, sd, n, bounds)
 
 
@@ -323,38 +318,30 @@ def pass_all_k(runs: int, successes: int, k: int) -> float:
     return math.comb(successes, k) / math.comb(runs, k)
 
 
-def learning_curve(
-    values: Mapping[int, Mapping[int, float]],
-    *,
-    window: int | None = None,
-) -> LearningCurve:
+def learning_curve(values: Mapping[int, Mapping[int, float]]) -> LearningCurve:
     """Average a metric along several task permutations of a stream.
 
-    Within a permutation, each step has the mean of the last `window` tasks. These means are
-    averaged over permutations. The band is Student's over permutations, since what is learned from
+    Within a permutation, each step has the mean of the tasks so far. These means are averaged
+    over permutations. The band is Student's over permutations, since what is learned from
     a task depends on all tasks before it, so only whole permutations are independent.
 
     Args:
         values: By permutation (its seed), by step, the metric of that step's task; a step that
             could not be judged is left out. Values, and with them the band, are in [0, 1].
-        window: How many tasks to average; None for all so far.
     """
-    if window is not None and window < 1:
-        raise ValueError("window must be at least 1")
     steps = range(1 + max((step for stream in values.values() for step in stream), default=-1))
     table = np.array([[one.get(step, math.nan) for step in steps] for one in values.values()])
     points = []
     for step in steps:
-        last = table[:, 0 if window is None else max(0, step + 1 - window) : step + 1]
-        last = last[~np.isnan(last).all(axis=1)]
-        points.append(t_mean(np.nanmean(last, axis=1).tolist(), (0.0, 1.0)))
+        done = table[:, : step + 1]
+        done = done[~np.isnan(done).all(axis=1)]
+        points.append(t_mean(np.nanmean(done, axis=1).tolist(), (0.0, 1.0)))
     return LearningCurve(
         steps=tuple(steps),
-        mean=tuple(p.value for p in points),
+        mean=tuple(p.rate for p in points),
         low=tuple(p.low for p in points),
         high=tuple(p.high for p in points),
         permutations=len(values),
-        window=window,
     )
 
 
@@ -368,7 +355,7 @@ def _proportion(successes: int, trials: int, method: str) -> Interval:
 def _students(mean: float, sd: float, n: int, bounds: tuple[float, float]) -> UnitMean:
     half = scipy.stats.t.ppf(_UPPER, n - 1) * sd / math.sqrt(n)
     low, high = np.clip([mean - half, mean + half], *bounds).tolist()
-    return UnitMean(mean, low, high, sd, n, "Student's t")
+    return UnitMean(mean, low, high, "Student's t", sd, n)
 
 
 def _check_runs(runs: int, successes: int, k: int) -> None:

@@ -30,14 +30,14 @@ from reasoningbank.analysis.scores import (
     Unit,
     average,
     by_permutation,
+    curve_of,
     in_stream,
-    longest,
     pooled_rate,
+    whole_streams,
 )
 from reasoningbank.analysis.statistics import (
     Interval,
     LearningCurve,
-    learning_curve,
     median_and_p95,
     pass_all_k,
     pass_at_k,
@@ -332,14 +332,6 @@ def _compiled(found: Mapping[str, Any]) -> dict[str, Any]:
     return {**kept, "programs": len(programs), "demonstrations": demos, "new_instructions": new}
 
 
-def _curves(trials: Iterable[Score], metric: Metric) -> dict[str, LearningCurve]:
-    values: dict[str, dict[int, dict[int, float]]] = defaultdict(lambda: defaultdict(dict))
-    for score in trials:
-        if score.step is not None and score.fate == "judged":
-            values[score.arm][score.seed][score.step] = score.value(metric)
-    return {arm: learning_curve(streams) for arm, streams in values.items()}
-
-
 def _summarise_arm(
     name: str, trials: Sequence[Score], metric: Metric, unit: Unit, level: str = ""
 ) -> ArmSummary:
@@ -446,7 +438,7 @@ def _summarise_streams(
 ) -> Online | None:
     by_arm = {name: [t for t in ts if t.step is not None] for name, ts in by_arm.items()}
     everything = [trial for trials in by_arm.values() for trial in trials]
-    streams = {name: _whole(trials) for name, trials in by_arm.items() if trials}
+    streams = {name: whole_streams(trials) for name, trials in by_arm.items() if trials}
     if not streams:
         return None
     without = [name for name, trials in streams.items() if not any(t.memory for t in trials)]
@@ -461,26 +453,22 @@ def _summarise_streams(
         for name, trials in streams.items()
         if name not in without and (other := controls.get(name, "")) in streams
     ]
+
+    def curves(level: str) -> dict[str, LearningCurve]:
+        own = {name: [t for t in ts if level in ("", t.level)] for name, ts in streams.items()}
+        found = {name: curve_of(trials, metric) for name, trials in own.items()}
+        return {name: curve for name, curve in found.items() if curve.mean}
+
     return Online(
         arms=tuple(_summarise_arm(name, trials, metric, unit) for name, trials in streams.items()),
-        curves=_curves((t for trials in streams.values() for t in trials), metric),
+        curves=curves(""),
         levels=_by_level(streams, metric, unit),
-        level_curves={
-            level: _curves((t for ts in streams.values() for t in ts if t.level == level), metric)
-            for level in LEVELS
-        },
+        level_curves={level: curves(level) for level in LEVELS},
         comparisons=adjust([one for one in found if one is not None]),
         judges=_agreements(everything, rule_alone=True),
         errors=sum(trial.fate == "error" for trial in everything),
         defective=sum(trial.fate == "defective" for trial in everything),
     )
-
-
-def _whole(trials: Sequence[Score]) -> list[Score]:
-    """Return the trials of the permutations that are as long as the longest one."""
-    streams = by_permutation(trials)
-    whole = longest({seed: len(stream) for seed, stream in streams.items()})
-    return [trial for seed, stream in streams.items() if seed in whole for trial in stream]
 
 
 def _against_control(

@@ -13,7 +13,7 @@ from typer import Argument, Option, Typer
 
 from reasoningbank import memory
 from reasoningbank.cache import write_bytes_atomically
-from reasoningbank.cli.options import AsJson, Many, known
+from reasoningbank.cli.options import AsJson, Many, check_folder_of, known
 from reasoningbank.cli.output import notice, print_json, print_rows, say
 from reasoningbank.errors import UsageError
 from reasoningbank.experiment import memory_sources
@@ -334,8 +334,7 @@ def _format_for(target: Path, wanted: FormatName | None) -> FormatName:
 def _check_target(target: Path, source: Path) -> None:
     """Refuse a file that holds the source, a part of the run, or another database."""
     where, hint = str(target), "name another file"
-    if not target.parent.is_dir():
-        raise UsageError(f"no such folder: {target.parent}", where=where, code="no-folder")
+    check_folder_of(target)
     if target.is_dir():
         raise UsageError("this is a folder", where=where, hint="name a file", code="is-folder")
     if not target.exists():

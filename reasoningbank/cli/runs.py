@@ -294,8 +294,7 @@ def export_to_hf(
     from reasoningbank.analysis.hf_dataset import export_dataset
 
     written = export_dataset(out, pack or (), runs or ())
-    rows = [(one.config, one.split, one.rows, str(one.path)) for one in written]
-    output.print_rows(("config", "split", "rows", "file"), rows, as_json)
+    output.print_rows(("config", "split", "rows", "file"), written, as_json)
 
 
 def _streams(folder: RunFolder, manifest: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -32,8 +32,8 @@ from reasoningbank.analysis.figures.canvas import (
 )
 from reasoningbank.analysis.figures.results import Manifest, View
 from reasoningbank.analysis.frames import Frames
-from reasoningbank.analysis.scores import longest
-from reasoningbank.analysis.statistics import learning_curve, median_and_p95
+from reasoningbank.analysis.scores import curve_of, whole_streams
+from reasoningbank.analysis.statistics import median_and_p95
 from reasoningbank.analysis.tables import counted
 from reasoningbank.corpus import LEVELS
 from reasoningbank.judge import RAN, agreement
@@ -74,7 +74,6 @@ def _learning(
 ) -> Chart | None:
     """Draw a panel per level; an empty level stands for all tasks."""
     view = View(frames, manifest, streams=True)
-    trials = view.trials[view.trials["step"].notna()]
     judged = view.judged[view.judged["step"].notna()]
     if judged.empty:
         return None
@@ -83,22 +82,19 @@ def _learning(
     for axes, level in zip(panels, levels, strict=True):
         lines = []
         for name in view.names:
-            met = Counter(map(int, trials.loc[trials["label"] == name, "seed"]))
-            own = judged[(judged["label"] == name) & judged["seed"].isin(longest(met))]
-            own = own[own["level"] == level] if level else own
-            if own.empty:
+            streams = whole_streams(t for t in view.scores(name) if t.step is not None)
+            own = [t for t in streams if level in ("", t.level)]
+            curve = curve_of(own, view.metric)
+            if not curve.mean:
                 continue
-            streams = {seed: own[own["seed"] == seed] for seed in met}
-            curve = learning_curve(
-                {seed: dict(zip(one["step"], one["value"], strict=True))
-                 for seed, one in streams.items() if len(one)}
-            )  # fmt: skip
             mean, low, high = curve.mean[-1], curve.low[-1], curve.high[-1]
             _band(axes, view.place(name), curve.steps, curve.mean, curve.low, curve.high)
             lines.append((name, mean, f"{mean:.2f}"))
             band = "" if np.isnan(low) else f" ({low:.2f} to {high:.2f})"
             said = f"{level}, {name}" if level else name
-            tasks = counted(own["task"].nunique(), f"{level} task".strip())
+            tasks = counted(
+                len({t.task for t in own if t.fate == "judged"}), f"{level} task".strip()
+            )
             described.append(
                 f"{said}: {mean:.2f}{band} after {tasks}, "
                 f"{counted(curve.permutations, 'task permutation')}."

@@ -158,11 +158,8 @@ class PayloadPool:
         self._block: list[str] = []
         self._number = self._chars = 0
 
-    def place_all(self, payloads: Mapping[str, str]) -> dict[str, tuple[int, int]]:
-        """Return the block and the position in it of each payload, by the key that events use."""
-        return {key: self._place(text) for key, text in payloads.items()}
-
-    def _place(self, text: str) -> tuple[int, int]:
+    def place(self, text: str) -> tuple[int, int]:
+        """Return the block of a payload, and its position there."""
         # The records' own keys may differ between trials.
         key = hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
         found = self._places.get(key)
@@ -268,7 +265,7 @@ def _trials(
             **{k: vars(v) if is_dataclass(v) else v for k, v in fields.items()},
             "file": found.key.path,
             "events": [vars(event) for event in found.trajectory.events],
-            "payloads": pool.place_all(found.trajectory.payloads),
+            "payloads": {k: pool.place(text) for k, text in found.trajectory.payloads.items()},
         }
         file.write(chunk(f"trial-{number}", whole))
         yield found

@@ -122,19 +122,19 @@ def test_a_text_of_many_trials_is_kept_once() -> None:
     written: list[str] = []
     pool = PayloadPool(written.append, block_chars=1000)
     shared = "You write SPARQL. " * 50
-    places = [pool.place_all({"a": shared, "b": f"{n} " * 60}) for n in range(20)]
+    places = [(pool.place(shared), pool.place(f"{n} " * 60)) for n in range(20)]
     pool.flush()
-    assert len({place["a"] for place in places}) == 1
-    assert len({place["b"] for place in places}) == 20
+    assert len({one for one, _ in places}) == 1
+    assert len({other for _, other in places}) == 20
     blocks = [decode(element.split(">")[1].split("<")[0]) for element in written]
     assert sum(text == shared for block in blocks for text in block) == 1
-    block, at = places[7]["b"]
+    block, at = places[7][1]
     assert blocks[block][at] == "7 " * 60
 
 
-def test_keys_of_payloads_are_not_trusted_across_trials() -> None:
+def test_different_texts_have_different_places() -> None:
     pool = PayloadPool(lambda element: None)
-    assert pool.place_all({"k": "one"}) != pool.place_all({"k": "another"})
+    assert pool.place("one") != pool.place("another")
 
 
 def test_the_same_records_give_the_same_page(
