@@ -21,7 +21,7 @@ from reasoningbank.agents.protocol import (
     failure_of,
     load_demonstrations,
 )
-from reasoningbank.agents.registry import AGENTS, asks_model, make_agent
+from reasoningbank.agents.registry import AGENTS, asks_model, make_agent, uses
 
 __all__ = [
     "AGENTS",
@@ -41,6 +41,7 @@ __all__ = [
     "failure_of",
     "load_demonstrations",
     "make_agent",
+    "uses",
 ]
 
 #: Version of all fixed texts that agents read; part of a run's manifest.

@@ -173,6 +173,7 @@ class AlgebraAgent:
 
     uses_lm = True
     sees_gold = False
+    uses = ("context",)
 
     def __init__(
         self, constrained: bool = True, max_repairs: int = 2, operations: str = ""

@@ -38,6 +38,7 @@ class DirectAgent:
     uses_lm = True
     compiles = True
     sees_gold = False
+    uses = ("context", "examples")
 
     def solve(self, task: Task, episode: Episode) -> Attempt:
         """Answer with one call to the model."""

@@ -167,6 +167,7 @@ class RLMAgent:
     uses_lm = True
     compiles = True
     sees_gold = False
+    uses = ("context", "tools", "sandbox")
 
     def __init__(self, max_output_chars: int = 1_500, max_sub_calls: int = 0) -> None:
         self._max_output_chars = max_output_chars
@@ -301,6 +302,7 @@ class ReActAgent:
     uses_lm = True
     compiles = True
     sees_gold = False
+    uses = ("context", "tools")
 
     def __init__(self, max_output_chars: int = 1_500) -> None:
         self._max_output_chars = max_output_chars

@@ -165,6 +165,8 @@ class ModuleAgent:
             self._takes |= set(module.predictors()[0].signature.input_fields)
         if "question" not in self._takes:
             raise wrong_type(name, "a module that takes question")
+        parts = {"context", "examples", "tools"}
+        self.uses = tuple(parts if "episode" in self._takes else parts & self._takes)
 
     def solve(self, task: Task, episode: Episode) -> Attempt:
         """Answer with the `sparql` of the module's prediction."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 from reasoningbank.agents.protocol import Agent
 from reasoningbank.errors import UsageError
@@ -64,6 +64,11 @@ def check_blind(name: str, where: str = "") -> None:
     if make_agent(name).sees_gold:
         what = f"{name} answers only tasks that have a gold query"
         raise UsageError(what, where=where, hint="choose rag, rlm or react", code="needs-gold")
+
+
+def uses(agent: Agent, part: Literal["context", "examples", "tools", "sandbox"]) -> bool:
+    """Return whether an agent uses a part of its episode, as its attribute `uses` says."""
+    return part in getattr(agent, "uses", ("context", "tools"))
 
 
 def asks_model(name: str) -> bool:

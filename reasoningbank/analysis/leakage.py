@@ -21,7 +21,7 @@ from reasoningbank.analysis.memory import MemoryRecords, Origin, code_of, filter
 from reasoningbank.analysis.scores import RunPlan
 from reasoningbank.analysis.tables import counted
 from reasoningbank.experiment import TrialRecord
-from reasoningbank.memory.memory_tools import TOOL_NAMES
+from reasoningbank.tools.returns import MEMORY_TOOL_NAMES
 from reasoningbank.trajectory import Trajectory
 
 #: own task, own group: the item is based on an attempt at the trial's task, or its group.
@@ -361,7 +361,7 @@ def _attempts(record: TrialRecord) -> list[TrialRecord]:
 
 def _returned_by_tools(trajectory: Trajectory) -> Iterator[str]:
     """Yield the items that memory tools returned to the agent."""
-    asked = {e.index for e in trajectory.of("tool_call") if e.data.get("tool") in TOOL_NAMES}
+    asked = {e.index for e in trajectory.of("tool_call") if e.data.get("tool") in MEMORY_TOOL_NAMES}
     for event in trajectory.of("tool_result"):
         if event.parent in asked:
             yield from _ids(trajectory.resolve(event.data).get("result"))

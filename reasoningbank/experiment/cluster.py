@@ -41,7 +41,7 @@ from reasoningbank.experiment.config import Experiment
 from reasoningbank.experiment.context import Given, RunContext, context_at
 from reasoningbank.experiment.executors import Retrier
 from reasoningbank.experiment.manifest import code_version, own_code
-from reasoningbank.experiment.plan import Job, Plan, check_parts
+from reasoningbank.experiment.plan import Job, Plan, check_parts, sandboxed
 from reasoningbank.experiment.recall import MemoryParts
 from reasoningbank.experiment.records import TrialRecord, snapshot_name
 from reasoningbank.experiment.settings import Executor
@@ -304,7 +304,7 @@ class WorkerSetup(distributed.WorkerPlugin):  # type: ignore[misc]
             *(partial(check_parts, arm) for arm in arms),
             *(partial(_reach, address) for address in dict.fromkeys(addresses)),
             *(partial(_check_model, one) for one in models if not parse_name(one.name).is_local),
-            *([deno_executable] if any(arm.agent == "rlm" for arm in arms) else []),
+            *([deno_executable] if sandboxed(arms) else []),
             *([open_embedder] if self.experiment.uses_memory else []),
         ]
         found: list[str] = []
@@ -381,13 +381,13 @@ class WorkerSetup(distributed.WorkerPlugin):  # type: ignore[misc]
             files.extractall(root)
         examples = next((s for s in SETS if getattr(there, s) == there.examples), None)
         pack = load_pack(root).with_set(examples) if examples else load_pack(root)
-        sandboxed = any(arm.agent == "rlm" for arm in self.experiment.arms)
         opened = context_at(
             _cached_here(self._config),
             replace(pack, prefixes=there.prefixes),
             GoldStore(Path(name) / "gold", "this run's"),
             models=self._models,
-            spare_sandboxes=min(1, self.experiment.executor.warm_sandboxes) * sandboxed,
+            spare_sandboxes=min(1, self.experiment.executor.warm_sandboxes)
+            * sandboxed(self.experiment.arms),
             hidden=plan.hidden,
             hidden_by_task=plan.hidden_by_task,
         )

@@ -152,12 +152,6 @@ class Arm(Strict):
         if self.compile and (self.layers or not isinstance(memory, NoMemory)):
             said = "a compiled agent has the optimizer's examples; leave out memory and layers"
             raise invalid("compiled-with-memory", said)
-        if memory.as_tools and self.agent in ("direct", "rag", "graph"):
-            said = f"{self.agent} has no tools; use memory.show = 'context'"
-            raise invalid("agent-without-tools", said)
-        if isinstance(memory, RetrievedMemory) and memory.demonstrations and self.agent != "rlm":
-            said = "memory.demonstrations are turns of code, only for rlm"
-            raise invalid("demonstrations-need-rlm", said)
         if "L2" in self.layers and not memory.in_context:
             raise invalid("no-source", "L2 is what memory holds; set memory.source")
         warm = self.temperature or (self.sampling and self.sampling.temperature)

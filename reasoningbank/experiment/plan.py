@@ -5,11 +5,11 @@ from __future__ import annotations
 import contextlib
 import functools
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from reasoningbank.agents import make_agent
+from reasoningbank.agents import make_agent, uses
 from reasoningbank.corpus import (
     Pack,
     Task,
@@ -32,9 +32,9 @@ from reasoningbank.findings import Finding
 from reasoningbank.imports import function_of, is_import_path
 from reasoningbank.judge import OwnJudge
 from reasoningbank.lm import parse_name
-from reasoningbank.memory.memory_tools import TOOL_NAMES as MEMORY_TOOLS
 from reasoningbank.tools import endpoint_tools, sparql
 from reasoningbank.tools.adapting import own_tool
+from reasoningbank.tools.returns import MEMORY_TOOL_NAMES
 
 
 @dataclass(frozen=True)
@@ -157,6 +157,18 @@ def _denied(
 def check_parts(arm: Arm) -> None:
     """Check that an arm's agent, tools, judge and distiller exist on this machine."""
     agent, where = make_agent(arm.agent, **arm.options), f"arm {arm.name}"
+    # An arm that claims memory and has none would be a false result.
+    if (arm.memory.in_context or arm.layers) and not (
+        uses(agent, "context") or uses(agent, "examples")
+    ):
+        what = f"{arm.agent} is shown no memory: its forward names neither context nor examples"
+        raise UsageError(what, where=where, code="memory-not-shown")
+    if arm.memory.as_tools and not uses(agent, "tools"):
+        what, hint = f"{arm.agent} has no tools", "set memory.show = 'context'"
+        raise UsageError(what, where=where, hint=hint, code="agent-without-tools")
+    if getattr(arm.memory, "demonstrations", False) and not uses(agent, "sandbox"):
+        what = "memory.demonstrations are turns of code, only for rlm"
+        raise UsageError(what, where=where, code="demonstrations-need-rlm")
     if arm.compile:
         # Runs that compile nothing need not import it.
         from reasoningbank.experiment.compile import check_optimizer
@@ -182,10 +194,20 @@ def check_parts(arm: Arm) -> None:
             raise UsageError(error.what, where=f"{where}, memory.distiller", hint=hint) from error
 
 
+def sandboxed(arms: Iterable[Arm]) -> bool:
+    """Return whether the agent of an arm runs code in a sandbox."""
+    for arm in {arm.name: arm for arm in arms}.values():
+        # An agent that does not exist here is an error elsewhere.
+        with contextlib.suppress(UsageError):
+            if uses(make_agent(arm.agent, **arm.options), "sandbox"):
+                return True
+    return False
+
+
 def _check_tools(names: Sequence[str], where: str) -> None:
     """Check that an arm's tools exist, and that no two have the same name."""
     there = (*sparql.TOOL_NAMES, *endpoint_tools.TOOL_NAMES)
-    taken = {*there, *MEMORY_TOOLS}
+    taken = {*there, *MEMORY_TOOL_NAMES}
     for path in names:
         if not is_import_path(path):
             if path not in there:

@@ -11,6 +11,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from reasoningbank.agents import make_agent, uses
 from reasoningbank.agents.program import give
 from reasoningbank.corpus import Task, split_tasks
 from reasoningbank.errors import ToolError
@@ -120,7 +121,7 @@ class MemoryParts:
                 schema_card=self._schema_card,
                 budgets=Budgets(**most),
                 hidden=context.hidden,
-                tools=arm.agent != "direct"
+                tools=uses(make_agent(arm.agent, **arm.options), "tools")
                 and (arm.tools == "all" or "federated_endpoints" in (arm.tools or ())),
             )
             return self._builders[arm.name]
@@ -170,8 +171,9 @@ class MemoryParts:
         self, job: Job, memory: RetrievedMemory, bank: MemoryBank, leakage: LeakageFilter
     ) -> Retrieval:
         question = job.task.query
-        # This agent is shown few-shot examples as turns, others as text.
-        shown: dict[str, Any] = {"leakage": leakage, "examples": job.arm.agent == "direct"}
+        # Such an agent is shown few-shot examples as turns, others as text.
+        agent = make_agent(job.arm.agent, **job.arm.options)
+        shown: dict[str, Any] = {"leakage": leakage, "examples": uses(agent, "examples")}
         shown["linker"] = self._linker if job.arm.entity_linking else None
         found = retrieve(
             bank,

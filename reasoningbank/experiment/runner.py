@@ -25,7 +25,7 @@ from reasoningbank.experiment.executors import (
     run_chains,
 )
 from reasoningbank.experiment.manifest import build_manifest, memory_hashes, open_run, replacements
-from reasoningbank.experiment.plan import Job, Plan, is_done, plan_run
+from reasoningbank.experiment.plan import Job, Plan, is_done, plan_run, sandboxed
 from reasoningbank.experiment.records import RunFolder, TrialKey, TrialRecord
 from reasoningbank.experiment.settings import LearnedMemory
 from reasoningbank.experiment.state import StateWriter, hold_run, interruptible
@@ -151,7 +151,7 @@ def _run_trials(
 ) -> None:
     """Open the endpoint and run the trials in waves: those that depend on others come later."""
     executor, cluster, run = experiment.executor, None, writer.folder.path
-    sandboxed = executor.kind == "threads" and any(job.arm.agent == "rlm" for job in todo)
+    pooled = executor.kind == "threads" and sandboxed(job.arm for job in todo)
     context = stack.enter_context(
         open_context(
             plan.pack,
@@ -159,7 +159,7 @@ def _run_trials(
             endpoint=experiment.endpoint,
             services=plan.services,
             models=models,
-            spare_sandboxes=min(executor.workers, executor.warm_sandboxes, len(todo)) * sandboxed,
+            spare_sandboxes=min(executor.workers, executor.warm_sandboxes, len(todo)) * pooled,
             hidden=plan.hidden,
             hidden_by_task=plan.hidden_by_task,
         )

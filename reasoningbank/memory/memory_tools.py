@@ -18,7 +18,6 @@ from reasoningbank.sparql.terms import cut
 from reasoningbank.tools import returns
 from reasoningbank.trajectory import Recorder
 
-TOOL_NAMES = ("memory_search", "memory_get")
 #: Tokens of the items that one search returns.
 SEARCH_TOKENS = 1_200
 #: Characters of a search, and of an error line that memory itself gives.
@@ -52,7 +51,7 @@ class MemoryTools:
 
     def as_dspy_tools(self) -> dict[str, Callable[..., Any]]:
         """Return the tools by name, for `dspy.RLM(tools=[...])` and `dspy.ReAct`."""
-        return {name: getattr(self, name) for name in TOOL_NAMES}
+        return {name: getattr(self, name) for name in returns.MEMORY_TOOL_NAMES}
 
     def memory_search(self, query: str, limit: int = 5) -> dict[str, Any]:
         """Find strategies, pitfalls and example queries for a question, e.g. the one asked."""

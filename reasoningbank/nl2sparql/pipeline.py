@@ -385,6 +385,7 @@ class RAGAgent(ExampleSettings):
 
     uses_lm = True
     sees_gold = False
+    uses = ("context",)
 
     top_k: int = 3  #: Examples shown; 0 for none
     adapt: bool = True  #: Whether an example that is nearly the question is changed instead

@@ -154,6 +154,7 @@ class GraphAgent(GraphSettings):
 
     uses_lm = True
     sees_gold = False
+    uses = ("context",)
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -20,6 +20,9 @@ NOTES_CHARS, LEFT_OUT_CHARS = 1_500, 250
 #: Characters of the names of columns: of one in a row, of one in a note, of all in the stats.
 NAME_CHARS, NOTED_CHARS, COLUMNS_CHARS = 200, 60, 3_500
 
+#: The tools of memory, which an arm with `show = "tools"` has besides.
+MEMORY_TOOL_NAMES = ("memory_search", "memory_get")
+
 T = TypeVar("T")
 
 

@@ -119,7 +119,7 @@ class Workers:
         return self._started[-1]
 
 
-def wait_for(ready: Callable[[], bool], seconds: float = 120.0) -> None:
+def wait_for(ready: Callable[[], bool], seconds: float = 300.0) -> None:
     """Wait until something is so."""
     end = time.monotonic() + seconds
     while not ready():

@@ -177,6 +177,12 @@ def test_tokens_are_matched_with_another_arms_on_the_same_task(learning: Make, r
     assert most >= 1
 
 
+class Coder(Pupil):
+    """One whose agent could run code, and so is shown turns of it."""
+
+    uses = ("context", "tools", "sandbox")
+
+
 class Guesser(Pupil):
     """Writes another query with each seed; the third is right."""
 
@@ -245,7 +251,7 @@ def test_memory_reaches_an_agent_as_tools_and_as_demonstrations(
     file = bank_file(tmp_path / "bank.jsonl", item)
     seen: list[Episode] = []
 
-    class Searcher(Pupil):
+    class Searcher(Coder):
         def solve(self, task: Task, episode: Episode) -> Attempt:
             seen.append(episode)
             if "memory_search" in episode.tools:
@@ -285,7 +291,7 @@ def test_a_placebo_shows_turns_where_turns_are_found_and_all_are_told(
     best = tried("plants that are higher than others", *turns)
     others = [tried(f"thing number {n}", *turns) for n in range(12)]
     bare = tried("plants that are higher than others")
-    monkeypatch.setitem(AGENTS, "rlm", Pupil)
+    monkeypatch.setitem(AGENTS, "rlm", Coder)
     seen: dict[str, list[tuple[str, ...]]] = {}
     for name, items in (("turns", [best, *others]), ("bare", [bare, *others])):
         file = bank_file(tmp_path / f"{name}.jsonl", *items)

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from lm.scripted import Asked, chat, scripted
 
-from reasoningbank.experiment import Experiment, RunFolder
+from reasoningbank.errors import UsageError
+from reasoningbank.experiment import Experiment, RunFolder, plan_run
 
 Make = Callable[..., Experiment]
 Run = Callable[..., RunFolder]
@@ -66,3 +67,55 @@ def test_linking_needs_no_memory(learning: Make, run: Run, monkeypatch: pytest.M
     _, (asked,) = asked_of(learning, run, monkeypatch, linking=True)
     assert "(t:oak)" in asked.body["messages"][-1]["content"]
     assert len(asked.body["messages"]) == 2
+
+
+OWN = """
+import dspy
+
+class Shown(dspy.Module):
+    def forward(self, question, examples):
+        return dspy.Prediction(sparql=examples[-1].query)
+
+class Alone(dspy.Module):
+    def forward(self, question):
+        return dspy.Prediction(sparql="ASK {}")
+"""
+
+
+@pytest.fixture
+def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "shown_parts.py").write_text(OWN, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+
+
+@pytest.mark.usefixtures("own")
+def test_a_users_module_is_given_the_few_shot_examples_that_it_names(
+    learning: Make, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory = {"source": "gold", "items": 2}
+    folder, _ = asked_of(learning, run, monkeypatch, agent="shown_parts:Shown", memory=memory)
+    (record,) = folder.trials()
+    (event,) = record.trajectory.of("memory_retrieved")
+    shown = record.trajectory.resolve(event.data)["items"]
+    assert record.sparql in [item["text"].split("Query:\n")[1].strip() for item in shown]
+
+
+@pytest.mark.usefixtures("own")
+@pytest.mark.parametrize(
+    ("arm", "code"),
+    [
+        ({"agent": "shown_parts:Alone", "memory": "gold"}, "memory-not-shown"),
+        ({"agent": "shown_parts:Alone", "layers": ["L1"]}, "memory-not-shown"),
+        ({"memory": {"source": "gold", "show": "tools"}}, "agent-without-tools"),
+        ({"agent": "algebra", "memory": {"source": "gold", "show": "both"}}, "agent-without-tools"),
+        ({"memory": {"source": "gold", "demonstrations": True}}, "demonstrations-need-rlm"),
+    ],
+)
+def test_an_arm_whose_agent_cannot_use_its_memory_is_refused(
+    learning: Make, arm: dict[str, Any], code: str
+) -> None:
+    experiment = learning({"name": "a", "agent": "direct", **arm}, mode="evaluate", learning={})
+    with pytest.raises(UsageError) as caught:
+        plan_run(experiment)
+    assert (caught.value.code, caught.value.where) == (code, "arm a")
