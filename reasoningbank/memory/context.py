@@ -19,7 +19,7 @@ from reasoningbank.errors import UsageError
 from reasoningbank.lm.tokens import count_tokens
 from reasoningbank.memory.layer import Entry, Layer, Line, about, guide, pack_lines
 from reasoningbank.memory.schema_card import SchemaCard
-from reasoningbank.memory.search import Retrieval, over_budget
+from reasoningbank.memory.search import Retrieval, pack
 from reasoningbank.retrieval import Embedder
 from reasoningbank.schema import Schema
 from reasoningbank.sparql import (
@@ -131,19 +131,14 @@ def procedures(retrieval: Retrieval | None, budget: int = 600) -> tuple[Layer, R
     """Return the items of a search as layer L2, each whole, and the search as it is shown."""
     if retrieval is None:
         return Layer(), None
-    shown, skipped, left = [], list(retrieval.skipped), budget
-    for found in retrieval.found:
-        if found.tokens <= left:
-            shown.append(found)
-            left -= found.tokens
-        else:
-            skipped.append((found.item.id, over_budget(found.tokens, budget, left)))
-    if len(shown) < len(retrieval.found):
-        tokens = sum(found.tokens for found in shown)
-        retrieval = replace(retrieval, found=tuple(shown), skipped=tuple(skipped), tokens=tokens)
-    texts = [found.text.strip() for found in shown if found.example is None]
+    packed = pack(retrieval.found, items=len(retrieval.found), tokens=budget)
+    if packed.skipped:
+        skipped = (*retrieval.skipped, *packed.skipped)
+        tokens = sum(found.tokens for found in packed.chosen)
+        retrieval = replace(retrieval, found=packed.chosen, skipped=skipped, tokens=tokens)
+    texts = [found.text.strip() for found in retrieval.found if found.example is None]
     text = "\n\n".join([_TITLE, *texts]) if texts else ""
-    return Layer(text, count_tokens(text) if text else 0), retrieval
+    return Layer(text, count_tokens(text)), retrieval
 
 
 def _joined(texts: Collection[str]) -> str:

@@ -450,14 +450,14 @@ def _packed(ranked: Sequence[FoundItem], chosen: set[int], items: int, tokens: i
     last = max(chosen, default=-1) if len(chosen) >= items else len(ranked)
     passed = [found for place, found in enumerate(ranked[: last + 1]) if place not in chosen]
     skipped = [
-        (found.item.id, over_budget(found.tokens, tokens, left))
+        (found.item.id, _over_budget(found.tokens, tokens, left))
         for found in passed
         if found.tokens > min(left, tokens)
     ]
     return Packed(tuple(ranked[place] for place in sorted(chosen)), tuple(skipped[:MOST_SKIPPED]))
 
 
-def over_budget(needed: int, budget: int, left: int) -> Finding:
+def _over_budget(needed: int, budget: int, left: int) -> Finding:
     """Return why an item does not fit a budget."""
     what = f"{needed} tokens, more than the whole budget of {budget}"
     if needed <= budget:
