@@ -219,7 +219,7 @@ def _classes(endpoint: EndpointConfig, vocabulary: Schema, short: Callable[[str]
     sampled = vocabulary.via.startswith("sample")
     head = f"Classes, in a {vocabulary.via}" if sampled else "Main classes"
     entries = tuple(Entry(counted(iri), 1 + n) for n, iri in enumerate(main))
-    return Line(head, entries, alone=False)
+    return Line(head, entries)
 
 
 def _labels(
@@ -236,7 +236,7 @@ def _labels(
         of = ", ".join(short(c) for c in named[:MOST_LABELLED])
         more = ", …" if len(named) > MOST_LABELLED else ""
         entries.append(Entry(f"{short(name)} of {of}{more}" if of else short(name), 1.5 + n))
-    return Line("Names", tuple(entries), alone=False, between="; ") if entries else None
+    return Line("Names", tuple(entries), between="; ") if entries else None
 
 
 def _federated(endpoint: EndpointConfig, pack: Pack | None, hidden: Collection[str]) -> Line | None:
@@ -246,7 +246,7 @@ def _federated(endpoint: EndpointConfig, pack: Pack | None, hidden: Collection[s
         found |= {e.url: e.name for e in registry.endpoints if e.by_service}
     found.pop(endpoint.url, None)
     entries = [Entry(f"{name} <{url}>", 2.2 + n / 2) for n, (url, name) in enumerate(found.items())]
-    return Line("By SERVICE", tuple(entries), alone=False) if entries else None
+    return Line("By SERVICE", tuple(entries)) if entries else None
 
 
 def _graphs(graphs: Sequence[NamedGraph]) -> Line | None:
@@ -258,4 +258,4 @@ def _graphs(graphs: Sequence[NamedGraph]) -> Line | None:
     for n, graph in enumerate(graphs[:MOST_GRAPHS]):
         size = f" {about(graph.triples)}" if graph.triples else ""
         entries.append(Entry(graph.name.removeprefix(base) + size, 12 + n))
-    return Line(f"Graphs <{base}…>" if base else "Graphs", tuple(entries), alone=False)
+    return Line(f"Graphs <{base}…>" if base else "Graphs", tuple(entries))

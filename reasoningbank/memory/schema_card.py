@@ -121,7 +121,7 @@ class SchemaCard:
             head = f"In SERVICE <{name}>"
         elif name and instances is not None:
             head += f" ({about(instances)})"
-        return Line(head, entries, alone=False)
+        return Line(head, entries)
 
     def _entry(self, part: _Part, rank: float) -> Entry:
         link = part.link
