@@ -134,8 +134,7 @@ def procedures(retrieval: Retrieval | None, budget: int = 600) -> tuple[Layer, R
     packed = pack(retrieval.found, items=len(retrieval.found), tokens=budget)
     if packed.skipped:
         skipped = (*retrieval.skipped, *packed.skipped)
-        tokens = sum(found.tokens for found in packed.chosen)
-        retrieval = replace(retrieval, found=packed.chosen, skipped=skipped, tokens=tokens)
+        retrieval = replace(retrieval, found=packed.chosen, skipped=skipped)
     texts = [found.text.strip() for found in retrieval.found if found.example is None]
     text = "\n\n".join([_TITLE, *texts]) if texts else ""
     return Layer(text, count_tokens(text)), retrieval

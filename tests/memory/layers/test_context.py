@@ -44,7 +44,7 @@ def found(*titles: str) -> Retrieval:
     ]
     shown = [(item, item_text(item)) for item in items]
     hits = tuple(FoundItem(item, 1.0, text, count_tokens(text)) for item, text in shown)
-    return Retrieval("q", hits, (), sum(hit.tokens for hit in hits))
+    return Retrieval("q", hits)
 
 
 @pytest.fixture(scope="module")
