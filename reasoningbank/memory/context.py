@@ -7,11 +7,9 @@ the question. L2: what earlier tasks taught.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from os.path import commonprefix
-
-from pyoxigraph import NamedNode
 
 from reasoningbank.corpus import Pack
 from reasoningbank.corpus.registry import read_registry
@@ -27,10 +25,9 @@ from reasoningbank.sparql import (
     EndpointConfig,
     NamedGraph,
     SPARQLClient,
-    compact,
     discover,
 )
-from reasoningbank.sparql.terms import SCHEMA_NAMESPACES
+from reasoningbank.sparql.terms import SCHEMA_NAMESPACES, written
 
 #: The layers in the order of the context: those that are the same for every question first.
 LAYERS = ("L0", "L3", "L1", "L2")
@@ -165,15 +162,10 @@ def sense_card(
     budget: int = 150,
 ) -> Layer:
     """Return the sense card of an endpoint."""
-    namespaces = endpoint.namespaces
-
-    def short(iri: str) -> str:
-        return str(compact(NamedNode(iri), namespaces))
-
     lines = [
         _size(endpoint, discovery, pack),
-        _classes(endpoint, vocabulary, short),
-        _labels(endpoint, vocabulary, short),
+        _classes(endpoint, vocabulary),
+        _labels(endpoint, vocabulary),
         _federated(endpoint, pack, hidden),
         _graphs(discovery.named_graphs if discovery is not None else ()),
     ]
@@ -198,7 +190,7 @@ def _size(endpoint: EndpointConfig, discovery: Discovery | None, pack: Pack | No
     return Line(f"{endpoint.source} <{endpoint.url}>: {', '.join(said)}.", rank=0)
 
 
-def _classes(endpoint: EndpointConfig, vocabulary: Schema, short: Callable[[str], str]) -> Line:
+def _classes(endpoint: EndpointConfig, vocabulary: Schema) -> Line:
     """Name the main classes with their numbers of instances: named things and rich ones first."""
     known = {iri: term for iri, term in vocabulary.classes.items() if term.count or term.in_data}
     chosen = [iri for iri in known if not iri.startswith(SCHEMA_NAMESPACES)] or list(known)
@@ -209,8 +201,8 @@ def _classes(endpoint: EndpointConfig, vocabulary: Schema, short: Callable[[str]
         return not labels.isdisjoint(has), math.log1p(known[iri].count or 0) * (1 + len(has))
 
     def counted(iri: str) -> str:
-        count = known[iri].count
-        return short(iri) if count is None else f"{short(iri)} {about(count)}"
+        name, count = written(iri, endpoint.namespaces), known[iri].count
+        return name if count is None else f"{name} {about(count)}"
 
     main = sorted(sorted(chosen), key=weight, reverse=True)[:MOST_CLASSES]
     if not main:
@@ -221,9 +213,7 @@ def _classes(endpoint: EndpointConfig, vocabulary: Schema, short: Callable[[str]
     return Line(head, entries)
 
 
-def _labels(
-    endpoint: EndpointConfig, vocabulary: Schema, short: Callable[[str], str]
-) -> Line | None:
+def _labels(endpoint: EndpointConfig, vocabulary: Schema) -> Line | None:
     """Say which properties name things, and of which classes."""
     known, classes = vocabulary.properties, vocabulary.classes
     entries = []
@@ -232,9 +222,10 @@ def _labels(
         named = [c for c in classes if name in vocabulary.properties_of(c)]
         # A schema may describe classes without instances.
         named = [c for c in named if classes[c].in_data] or named
-        of = ", ".join(short(c) for c in named[:MOST_LABELLED])
+        of = ", ".join(written(c, endpoint.namespaces) for c in named[:MOST_LABELLED])
         more = ", …" if len(named) > MOST_LABELLED else ""
-        entries.append(Entry(f"{short(name)} of {of}{more}" if of else short(name), 1.5 + n))
+        label = written(name, endpoint.namespaces)
+        entries.append(Entry(f"{label} of {of}{more}" if of else label, 1.5 + n))
     return Line("Names", tuple(entries), between="; ") if entries else None
 
 

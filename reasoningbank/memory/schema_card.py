@@ -16,8 +16,6 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from pyoxigraph import NamedNode
-
 from reasoningbank.corpus import Pack
 from reasoningbank.memory.layer import Entry, Layer, Line, Note, about, load_notes, pack_lines
 from reasoningbank.retrieval import Embedder, VectorTable, WordIndex, best_first, open_embedder
@@ -26,9 +24,9 @@ from reasoningbank.sparql import (
     STANDARD_PREFIXES,
     EndpointConfig,
     SPARQLClient,
-    compact,
     is_loopback,
 )
+from reasoningbank.sparql.terms import written
 
 TITLE = "Schema. Class (instances): property ×values each -> class of the value."
 #: Values per instance that are not shown.
@@ -107,7 +105,7 @@ class SchemaCard:
         return pack_lines(lines, budget, title=TITLE)
 
     def _short(self, iri: str) -> str:
-        return str(compact(NamedNode(iri), self.endpoint.namespaces))
+        return written(iri, self.endpoint.namespaces)
 
     def _line(self, name: str, parts: Mapping[_Part, float]) -> Line:
         """Return the line of a class, or of a federated endpoint."""

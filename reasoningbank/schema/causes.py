@@ -25,8 +25,8 @@ from reasoningbank.schema.lookups import (
 from reasoningbank.schema.names import local_name, namespace_of, nearest_names
 from reasoningbank.schema.probing import Failure, Unit, joined, written_text
 from reasoningbank.schema.schema import Schema
-from reasoningbank.sparql import PreparedQuery, Term, compact, full, iri
-from reasoningbank.sparql.terms import RDF_TYPE, absolute, short
+from reasoningbank.sparql import PreparedQuery, Term, full, iri
+from reasoningbank.sparql.terms import RDF_TYPE, absolute, short, written
 from reasoningbank.sparql.tokens import tokenize, variables_in
 from reasoningbank.sparql.tree import TriplePattern
 
@@ -118,7 +118,7 @@ def _bound(failure: Failure) -> Unit:
     def given(end: str) -> str:
         term = values.get(end[1:]) if end[:1] in "?$" else None
         if isinstance(term, NamedNode):
-            return str(compact(term, look.query.declared))
+            return written(term, look.query.declared)
         return end if term is None else full(term)
 
     filled = [
