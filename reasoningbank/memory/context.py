@@ -69,7 +69,7 @@ class ContextBuilder:
     vocabulary: Schema
     #: The endpoint's pack; without one there is no guide and there are no warnings
     pack: Pack | None = None
-    #: The endpoint's service description; if None, requested if a layer needs it
+    #: The endpoint's service description, which L0 needs; if None, requested then
     discovery: Discovery | None = None
     embedder: Embedder | None = None  #: Finds the names near a question; the bundled one if None
     #: Writes the schema cards, if several builders share one
@@ -84,12 +84,11 @@ class ContextBuilder:
                 hint = f"choose from {', '.join(sorted(LAYERS))}"
                 raise UsageError(f"unknown layer {name!r}", hint=hint, code="unknown-layer")
         self.layers = layers = tuple(name for name in LAYERS if name in self.layers)
-        needed = {"L0"} if self.schema_card is not None else {"L0", "L1"}
-        if self.discovery is None and needed & set(layers):
-            with SPARQLClient(self.endpoint) as client:
-                self.discovery = discover(client)
         self._static: dict[str, Layer] = {}
         if "L0" in layers:
+            if self.discovery is None:
+                with SPARQLClient(self.endpoint) as client:
+                    self.discovery = discover(client)
             self._static["L0"] = sense_card(
                 self.endpoint,
                 self.discovery,

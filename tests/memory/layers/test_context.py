@@ -126,6 +126,18 @@ def test_an_endpoint_without_a_pack(trees: EndpointConfig) -> None:
     assert context.by_layer["L3"] == context.by_layer["L2"] == 0
 
 
+def test_the_endpoint_is_asked_to_describe_itself_for_l0_only(
+    trees: EndpointConfig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[object] = []
+    monkeypatch.setattr("reasoningbank.memory.context.discover", asked.append)
+    card = ContextBuilder(("L1", "L2"), endpoint=trees, vocabulary=Schema.of(trees)).build("High?")
+    assert "t:height" in card.text
+    assert not asked
+    ContextBuilder(("L0",), endpoint=trees, vocabulary=Schema.of(trees))
+    assert len(asked) == 1
+
+
 SCRIPT = """
 from reasoningbank.corpus import load_pack, open_endpoint
 from reasoningbank.memory.context import ContextBuilder
