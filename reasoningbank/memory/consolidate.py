@@ -37,8 +37,6 @@ HARM_TASKS, HARM_LEVEL = 6, 0.01
 MADE_BY = "consolidation"
 
 Prefixes = Mapping[str, str] | None
-#: Cosines of an item's text with those of others.
-Similarity = Callable[[MemoryItem, Sequence[MemoryItem]], Sequence[float]]
 
 
 def consolidate(
@@ -62,9 +60,6 @@ def consolidate(
         near: Cosine from which wordings count as the same; see `DuplicateRule`.
     """
 
-    def similarity(item: MemoryItem, others: Sequence[MemoryItem]) -> Sequence[float]:
-        return text_similarity(embedder or open_embedder(), item, others)
-
     def is_reinstated(item: MemoryItem) -> bool:
         change = bank.reinstated_by(item.id)
         return change is not None and change.made_by != MADE_BY
@@ -83,7 +78,7 @@ def consolidate(
             for one in ids:
                 del active[one]
 
-        rule = DuplicateRule(similarity, near, prefixes, is_reinstated)
+        rule = DuplicateRule(embedder, near, prefixes, is_reinstated)
         for kept, gone, reasons in duplicates(list(active.values()), rule, new):
             said = (
                 f"{one.id} is a duplicate of {kept.id}: {reason}"
@@ -118,9 +113,9 @@ class DuplicateMerge(NamedTuple):
 class DuplicateRule:
     """When two items are duplicates; those of which `stays` holds are not merged into others."""
 
-    similarity: Similarity
+    embedder: Embedder | None = None  #: The bundled one if None, loaded only if needed
     near: float = NEAR
-    prefixes: Mapping[str, str] | None = None
+    prefixes: Prefixes = None
     stays: Callable[[MemoryItem], bool] = lambda item: False
 
     def kind(self, item: MemoryItem) -> tuple[str, Scope, str]:
@@ -143,11 +138,19 @@ class DuplicateRule:
         """Return the ids of an item's duplicates with the reasons, among others of its buckets."""
         found = {other.id: reason for other, reason in near if reason}
         in_doubt = [other for other, reason in near if not reason]
-        cosines = self.similarity(item, in_doubt) if in_doubt else ()
-        for other, cosine in zip(in_doubt, cosines, strict=True):
+        for other, cosine in zip(in_doubt, self.cosines(item, in_doubt), strict=True):
             if cosine >= self.near:
                 found[other.id] = f"the same names in similar words, cosine {cosine:.3f}"
         return found
+
+    def cosines(self, item: MemoryItem, others: Sequence[MemoryItem]) -> list[float]:
+        """Return the cosines of an item's title, description and content with those of others."""
+        if not others:
+            return []
+        # The vectors of a bank's index lack the content: they say nothing about the advice.
+        embedder = self.embedder or open_embedder()
+        mine, *theirs = embedder.passages([_text(one) for one in (item, *others)])
+        return [round(float(np.dot(mine, one)), 5) for one in theirs]
 
 
 def duplicates(
@@ -190,15 +193,6 @@ def duplicates(
         alive[best.id] = best
         merges.append(DuplicateMerge(best, tuple(gone), reasons))
     return merges
-
-
-def text_similarity(
-    embedder: Embedder, item: MemoryItem, others: Sequence[MemoryItem]
-) -> list[float]:
-    """Return the cosines of an item's title, description and content with those of others."""
-    # The vectors of a bank's index lack the content: they say nothing about the advice.
-    mine, *theirs = embedder.passages([_text(one) for one in (item, *others)])
-    return [round(float(np.dot(mine, one)), 5) for one in theirs]
 
 
 def _text(item: MemoryItem) -> str:

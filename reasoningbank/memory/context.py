@@ -7,11 +7,9 @@ the question. L2: what earlier tasks taught.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from os.path import commonprefix
-
-from pyoxigraph import NamedNode
 
 from reasoningbank.corpus import Pack
 from reasoningbank.corpus.registry import read_registry
@@ -19,7 +17,7 @@ from reasoningbank.errors import UsageError
 from reasoningbank.lm.tokens import count_tokens
 from reasoningbank.memory.layer import Entry, Layer, Line, about, guide, pack_lines
 from reasoningbank.memory.schema_card import SchemaCard
-from reasoningbank.memory.search import Retrieval, over_budget
+from reasoningbank.memory.search import Retrieval, pack
 from reasoningbank.retrieval import Embedder
 from reasoningbank.schema import Schema
 from reasoningbank.sparql import (
@@ -27,10 +25,9 @@ from reasoningbank.sparql import (
     EndpointConfig,
     NamedGraph,
     SPARQLClient,
-    compact,
     discover,
 )
-from reasoningbank.sparql.terms import SCHEMA_NAMESPACES
+from reasoningbank.sparql.terms import SCHEMA_NAMESPACES, written
 
 #: The layers in the order of the context: those that are the same for every question first.
 LAYERS = ("L0", "L3", "L1", "L2")
@@ -72,7 +69,7 @@ class ContextBuilder:
     vocabulary: Schema
     #: The endpoint's pack; without one there is no guide and there are no warnings
     pack: Pack | None = None
-    #: The endpoint's service description; if None, requested if a layer needs it
+    #: The endpoint's service description, which L0 needs; if None, requested then
     discovery: Discovery | None = None
     embedder: Embedder | None = None  #: Finds the names near a question; the bundled one if None
     #: Writes the schema cards, if several builders share one
@@ -87,12 +84,11 @@ class ContextBuilder:
                 hint = f"choose from {', '.join(sorted(LAYERS))}"
                 raise UsageError(f"unknown layer {name!r}", hint=hint, code="unknown-layer")
         self.layers = layers = tuple(name for name in LAYERS if name in self.layers)
-        needed = {"L0"} if self.schema_card is not None else {"L0", "L1"}
-        if self.discovery is None and needed & set(layers):
-            with SPARQLClient(self.endpoint) as client:
-                self.discovery = discover(client)
         self._static: dict[str, Layer] = {}
         if "L0" in layers:
+            if self.discovery is None:
+                with SPARQLClient(self.endpoint) as client:
+                    self.discovery = discover(client)
             self._static["L0"] = sense_card(
                 self.endpoint,
                 self.discovery,
@@ -131,19 +127,13 @@ def procedures(retrieval: Retrieval | None, budget: int = 600) -> tuple[Layer, R
     """Return the items of a search as layer L2, each whole, and the search as it is shown."""
     if retrieval is None:
         return Layer(), None
-    shown, skipped, left = [], list(retrieval.skipped), budget
-    for found in retrieval.found:
-        if found.tokens <= left:
-            shown.append(found)
-            left -= found.tokens
-        else:
-            skipped.append((found.item.id, over_budget(found.tokens, budget, left)))
-    if len(shown) < len(retrieval.found):
-        tokens = sum(found.tokens for found in shown)
-        retrieval = replace(retrieval, found=tuple(shown), skipped=tuple(skipped), tokens=tokens)
-    texts = [found.text.strip() for found in shown if found.example is None]
+    packed = pack(retrieval.found, items=len(retrieval.found), tokens=budget)
+    if packed.skipped:
+        skipped = (*retrieval.skipped, *packed.skipped)
+        retrieval = replace(retrieval, found=packed.chosen, skipped=skipped)
+    texts = [found.text.strip() for found in retrieval.found if found.example is None]
     text = "\n\n".join([_TITLE, *texts]) if texts else ""
-    return Layer(text, count_tokens(text) if text else 0), retrieval
+    return Layer(text, count_tokens(text)), retrieval
 
 
 def _joined(texts: Collection[str]) -> str:
@@ -171,15 +161,10 @@ def sense_card(
     budget: int = 150,
 ) -> Layer:
     """Return the sense card of an endpoint."""
-    namespaces = endpoint.namespaces
-
-    def short(iri: str) -> str:
-        return str(compact(NamedNode(iri), namespaces))
-
     lines = [
         _size(endpoint, discovery, pack),
-        _classes(endpoint, vocabulary, short),
-        _labels(endpoint, vocabulary, short),
+        _classes(endpoint, vocabulary),
+        _labels(endpoint, vocabulary),
         _federated(endpoint, pack, hidden),
         _graphs(discovery.named_graphs if discovery is not None else ()),
     ]
@@ -204,7 +189,7 @@ def _size(endpoint: EndpointConfig, discovery: Discovery | None, pack: Pack | No
     return Line(f"{endpoint.source} <{endpoint.url}>: {', '.join(said)}.", rank=0)
 
 
-def _classes(endpoint: EndpointConfig, vocabulary: Schema, short: Callable[[str], str]) -> Line:
+def _classes(endpoint: EndpointConfig, vocabulary: Schema) -> Line:
     """Name the main classes with their numbers of instances: named things and rich ones first."""
     known = {iri: term for iri, term in vocabulary.classes.items() if term.count or term.in_data}
     chosen = [iri for iri in known if not iri.startswith(SCHEMA_NAMESPACES)] or list(known)
@@ -215,8 +200,8 @@ def _classes(endpoint: EndpointConfig, vocabulary: Schema, short: Callable[[str]
         return not labels.isdisjoint(has), math.log1p(known[iri].count or 0) * (1 + len(has))
 
     def counted(iri: str) -> str:
-        count = known[iri].count
-        return short(iri) if count is None else f"{short(iri)} {about(count)}"
+        name, count = written(iri, endpoint.namespaces), known[iri].count
+        return name if count is None else f"{name} {about(count)}"
 
     main = sorted(sorted(chosen), key=weight, reverse=True)[:MOST_CLASSES]
     if not main:
@@ -224,12 +209,10 @@ def _classes(endpoint: EndpointConfig, vocabulary: Schema, short: Callable[[str]
     sampled = vocabulary.via.startswith("sample")
     head = f"Classes, in a {vocabulary.via}" if sampled else "Main classes"
     entries = tuple(Entry(counted(iri), 1 + n) for n, iri in enumerate(main))
-    return Line(head, entries, alone=False)
+    return Line(head, entries)
 
 
-def _labels(
-    endpoint: EndpointConfig, vocabulary: Schema, short: Callable[[str], str]
-) -> Line | None:
+def _labels(endpoint: EndpointConfig, vocabulary: Schema) -> Line | None:
     """Say which properties name things, and of which classes."""
     known, classes = vocabulary.properties, vocabulary.classes
     entries = []
@@ -238,10 +221,11 @@ def _labels(
         named = [c for c in classes if name in vocabulary.properties_of(c)]
         # A schema may describe classes without instances.
         named = [c for c in named if classes[c].in_data] or named
-        of = ", ".join(short(c) for c in named[:MOST_LABELLED])
+        of = ", ".join(written(c, endpoint.namespaces) for c in named[:MOST_LABELLED])
         more = ", …" if len(named) > MOST_LABELLED else ""
-        entries.append(Entry(f"{short(name)} of {of}{more}" if of else short(name), 1.5 + n))
-    return Line("Names", tuple(entries), alone=False, between="; ") if entries else None
+        label = written(name, endpoint.namespaces)
+        entries.append(Entry(f"{label} of {of}{more}" if of else label, 1.5 + n))
+    return Line("Names", tuple(entries), between="; ") if entries else None
 
 
 def _federated(endpoint: EndpointConfig, pack: Pack | None, hidden: Collection[str]) -> Line | None:
@@ -251,7 +235,7 @@ def _federated(endpoint: EndpointConfig, pack: Pack | None, hidden: Collection[s
         found |= {e.url: e.name for e in registry.endpoints if e.by_service}
     found.pop(endpoint.url, None)
     entries = [Entry(f"{name} <{url}>", 2.2 + n / 2) for n, (url, name) in enumerate(found.items())]
-    return Line("By SERVICE", tuple(entries), alone=False) if entries else None
+    return Line("By SERVICE", tuple(entries)) if entries else None
 
 
 def _graphs(graphs: Sequence[NamedGraph]) -> Line | None:
@@ -263,4 +247,4 @@ def _graphs(graphs: Sequence[NamedGraph]) -> Line | None:
     for n, graph in enumerate(graphs[:MOST_GRAPHS]):
         size = f" {about(graph.triples)}" if graph.triples else ""
         entries.append(Entry(graph.name.removeprefix(base) + size, 12 + n))
-    return Line(f"Graphs <{base}…>" if base else "Graphs", tuple(entries), alone=False)
+    return Line(f"Graphs <{base}…>" if base else "Graphs", tuple(entries))

@@ -8,7 +8,7 @@ so that a local model caches it.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import get_args
 
@@ -148,8 +148,7 @@ class Distiller:
         usage = Usage()
         if kept and lm is not None:
             # The first is the most valuable: a success if there was one.
-            words, usage = words_for(lm, kept[0])
-            kept[0] = reworded(kept[0], words, self.author, self._grounding.of_text)
+            kept[0], usage = reworded(lm, kept[0], self.author, self._grounding.of_text)
         items = [draft.item(self._scope) for draft in kept]
         once = {item.id: item for item in items}
         return Distilled(tuple(once.values()), tuple(rejected), usage)
@@ -195,8 +194,10 @@ _CASE = dspy.Example(
 )
 
 
-def words_for(lm: dspy.BaseLM, draft: Draft) -> tuple[dict[str, str], Usage]:
-    """Ask a model to word a draft, and return its fields, and what that consumed."""
+def reworded(
+    lm: dspy.BaseLM, draft: Draft, author: str, findings: Callable[[Draft, str], list[Finding]]
+) -> tuple[Draft, Usage]:
+    """Return a draft in a model's words, those that `findings` allows, and what that consumed."""
     counter = UsageCounter(role="distiller")
     inputs = {
         "question": " ".join(draft.experience.question.split()),
@@ -207,33 +208,21 @@ def words_for(lm: dspy.BaseLM, draft: Draft) -> tuple[dict[str, str], Usage]:
         said = reply_of(lm, PutInWords, [_CASE], inputs, counter)
     except BudgetError:
         # The draft does not fit the model's context: keep the rules' words.
-        return {}, counter.usage
-    words = {}
-    for name in _FIELDS:
-        text = str(said.get(name) or "").strip().strip('`"').strip()
-        lines = [line.strip() for line in text.splitlines() if line.strip()]
-        words[name] = "\n".join(lines) if name == "steps" else " ".join(" ".join(lines).split())
-    return words, counter.usage
-
-
-def reworded(
-    draft: Draft,
-    words: Mapping[str, str],
-    author: str,
-    findings: Callable[[Draft, str], list[Finding]],
-) -> Draft:
-    """Return a draft with those of a model's words that `findings` has nothing against."""
+        return draft, counter.usage
     asked = _WORD.findall(draft.experience.question.casefold())
     texts = {}
-    for name, text in words.items():
-        field, least, most = _FIELDS[name]
-        if not least <= len(text) <= most or _WORD.findall(text.casefold()) == asked:
-            continue
+    for name, (field, least, most) in _FIELDS.items():
         if name == "steps" and not draft.pattern:
+            continue
+        text = str(said.get(name) or "").strip().strip('`"').strip()
+        lines = [line.strip() for line in text.splitlines() if line.strip()]
+        text = "\n".join(lines) if name == "steps" else " ".join(" ".join(lines).split())
+        if not least <= len(text) <= most or _WORD.findall(text.casefold()) == asked:
             continue
         # Only the rules say which names do not exist, so that they cannot be mistaken.
         if not any(absent in text for absent in draft.denied) and not findings(draft, text):
             texts[field] = text
     if "content" in texts and draft.slots:
         texts["content"] += f"\n{draft.slots}"
-    return replace(draft, author=author, **texts) if texts else draft  # type: ignore[arg-type]
+    worded = replace(draft, author=author, **texts) if texts else draft  # type: ignore[arg-type]
+    return worded, counter.usage

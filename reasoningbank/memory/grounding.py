@@ -28,12 +28,11 @@ from reasoningbank.sparql import (
     Result,
     TableResult,
     Term,
-    compact,
     iri,
     string_literal,
 )
 from reasoningbank.sparql.query import prepare
-from reasoningbank.sparql.terms import absolute
+from reasoningbank.sparql.terms import absolute, written
 from reasoningbank.sparql.tokens import tokenize, tokens_within
 from reasoningbank.sparql.tree import outline, read_query
 
@@ -94,7 +93,7 @@ class Facts:
 
     def show(self, name: str) -> str:
         """Return an IRI as agents write it."""
-        return str(compact(NamedNode(name), self.namespaces))
+        return written(name, self.namespaces)
 
     def is_term(self, name: str) -> bool:
         """Return whether an IRI is a class or property."""

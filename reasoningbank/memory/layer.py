@@ -39,12 +39,11 @@ class Entry:
 
 @dataclass(frozen=True)
 class Line:
-    """A line: a head, and those of its entries that fit."""
+    """A line: a head alone, of a rank; or a head with those of its entries that fit."""
 
     head: str
     entries: tuple[Entry, ...] = ()
     rank: float = 0.0
-    alone: bool = True
     between: str = ", "
     about: frozenset[str] = frozenset()
 
@@ -60,17 +59,19 @@ class Line:
 
 def pack_lines(lines: Sequence[Line], budget: int, *, title: str = "") -> Layer:
     """Return the lines and entries of the lowest ranks that fit a budget, in their given order."""
-    units = [(line.rank, at, -1) for at, line in enumerate(lines) if line.alone]
-    units += [(e.rank, at, n) for at, line in enumerate(lines) for n, e in enumerate(line.entries)]
+    units: list[tuple[float, int, tuple[int, ...]]] = []
+    for at, line in enumerate(lines):
+        units += [(entry.rank, at, (n,)) for n, entry in enumerate(line.entries)]
+        units += [] if line.entries else [(line.rank, at, ())]
     kept: dict[int, tuple[int, ...]] = {}
     texts: dict[int, str] = {}
     shown: set[str] = set()
     room = budget - (estimate_tokens(f"{title}\n") if title else 0.0)
-    for _, at, number in sorted(units):
+    for _, at, added in sorted(units):
         line = lines[at]
-        if (number < 0 and at in kept) or (line.about and line.about.isdisjoint(shown)):
+        if line.about and line.about.isdisjoint(shown):
             continue
-        tried = (*kept.get(at, ()), *((number,) if number >= 0 else ()))
+        tried = (*kept.get(at, ()), *added)
         text = line.written(tried)
         before = estimate_tokens(f"{texts[at]}\n") if at in texts else 0.0
         needed = estimate_tokens(f"{text}\n") - before
@@ -78,7 +79,7 @@ def pack_lines(lines: Sequence[Line], budget: int, *, title: str = "") -> Layer:
             continue
         room -= needed
         kept[at], texts[at] = tried, text
-        shown |= line.entries[number].names if number >= 0 else frozenset()
+        shown.update(*(line.entries[number].names for number in added))
     if not texts:
         return Layer()
     written = "\n".join([*([title] if title else ()), *(texts[at] for at in sorted(texts))])

@@ -76,8 +76,7 @@ class MemoryTools:
             limit=limit,
             left_out=lambda shown: f"{len(entries) - shown} more did not fit; {NARROWER}",
         )
-        shown = found.found[: answer["count"]]
-        self._record(replace(found, found=shown, tokens=sum(one.tokens for one in shown)))
+        self._record(replace(found, found=found.found[: answer["count"]]))
         return answer | {"truncated": answer["truncated"] or bool(left)}
 
     def memory_get(self, item_id: str) -> dict[str, Any]:
@@ -88,7 +87,7 @@ class MemoryTools:
         whole = _whole(item)
         text = "\n".join(_texts(whole))
         one = FoundItem(item, 0.0, text, count_tokens(text))
-        self._record(Retrieval(f"id {item.id}", (one,), tokens=one.tokens))
+        self._record(Retrieval(f"id {item.id}", (one,)))
         shown, shortened = _bounded(whole)
         cut_off = f"cut: {', '.join(shortened)}" if shortened else ""
         answer = {**_SOURCE, "item": shown, "truncated": bool(shortened)}

@@ -16,8 +16,6 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from pyoxigraph import NamedNode
-
 from reasoningbank.corpus import Pack
 from reasoningbank.memory.layer import Entry, Layer, Line, Note, about, load_notes, pack_lines
 from reasoningbank.retrieval import Embedder, VectorTable, WordIndex, best_first, open_embedder
@@ -26,9 +24,9 @@ from reasoningbank.sparql import (
     STANDARD_PREFIXES,
     EndpointConfig,
     SPARQLClient,
-    compact,
     is_loopback,
 )
+from reasoningbank.sparql.terms import written
 
 TITLE = "Schema. Class (instances): property ×values each -> class of the value."
 #: Values per instance that are not shown.
@@ -107,7 +105,7 @@ class SchemaCard:
         return pack_lines(lines, budget, title=TITLE)
 
     def _short(self, iri: str) -> str:
-        return str(compact(NamedNode(iri), self.endpoint.namespaces))
+        return written(iri, self.endpoint.namespaces)
 
     def _line(self, name: str, parts: Mapping[_Part, float]) -> Line:
         """Return the line of a class, or of a federated endpoint."""
@@ -121,7 +119,7 @@ class SchemaCard:
             head = f"In SERVICE <{name}>"
         elif name and instances is not None:
             head += f" ({about(instances)})"
-        return Line(head, entries, alone=False)
+        return Line(head, entries)
 
     def _entry(self, part: _Part, rank: float) -> Entry:
         link = part.link
@@ -171,11 +169,11 @@ class _Selection:
         self._scores = scores
         self._labels = labels
         self._most = math.log1p(max((link.triples or 0 for link in schema.links), default=0)) or 1.0
-        self._links = {(link.subject, link.property): link for link in schema.links}
-        self._of_class: dict[str, list[Link]] = defaultdict(list)
+        #: By class and property, those of the endpoint itself.
+        self._links: dict[str, dict[str, Link]] = defaultdict(dict)
         for link in schema.links:
             if not link.service:
-                self._of_class[link.subject].append(link)
+                self._links[link.subject][link.property] = link
         self._reached = {schema.hub}
         self.parts: dict[str, dict[_Part, float]] = defaultdict(dict)
         self._named = frozenset(named)
@@ -238,10 +236,10 @@ class _Selection:
         if part.target and part.target not in self._reached:
             self._reached.add(part.target)
             # What names its instances: a label, else the most used text.
-            texts = [one for one in self._of_class[part.target] if not self._targets(one)]
-            known = {one.property: one for one in texts}
-            best = next((known[label] for label in self._labels if label in known), None)
-            best = best or max(texts, key=lambda one: one.triples or 0, default=None)
+            links = self._links[part.target].items()
+            texts = {name: one for name, one in links if not self._targets(one)}
+            best = next((texts[label] for label in self._labels if label in texts), None)
+            best = best or max(texts.values(), key=lambda one: one.triples or 0, default=None)
             if best is not None:
                 self.parts[part.target].setdefault(_Part(best), rank + 0.25)
 
@@ -252,7 +250,7 @@ class _Selection:
         )
         for step in steps or ():
             ends = (step.target, step.source) if step.backwards else (step.source, step.target)
-            link = self._links[ends[0], step.property]
+            link = self._links[ends[0]][step.property]
             self.parts[ends[0]].setdefault(_Part(link, ends[1]), rank)
         self._reached |= {name, *(step.target for step in steps or ())}
 

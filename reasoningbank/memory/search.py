@@ -135,12 +135,16 @@ class Retrieval:
     found: tuple[FoundItem, ...] = ()  #: The items that are shown, best first
     #: Id and reason of the items that the leakage filter removed
     filtered_out: tuple[tuple[str, Finding], ...] = ()
-    tokens: int = 0  #: Tokens of the items that are shown
     #: Id and reason of the items that did not fit the budget
     skipped: tuple[tuple[str, Finding], ...] = ()
     at_random: bool = False  #: Whether the items were drawn at random
     #: Worked turns that are shown beside the items; their tokens are extra
     demonstrations: tuple[ShownDemonstration, ...] = ()
+
+    @property
+    def tokens(self) -> int:
+        """Tokens of the items that are shown."""
+        return sum(one.tokens for one in self.found)
 
     def to_event(self) -> dict[str, Any]:
         """Return the data of a ``memory_retrieved`` event; tokens are of all that is shown."""
@@ -216,8 +220,7 @@ def retrieve(
         ranked = [(item, 1 / place) for place, item in enumerate(chosen, 1)]
     candidates = [FoundItem.of(i, score, examples=examples, linker=linker) for i, score in ranked]
     packed = (pack_examples if examples else pack)(candidates, items=k, tokens=tokens)
-    used = sum(one.tokens for one in packed.chosen)
-    return Retrieval(question, packed.chosen, tuple(filtered_out), used, packed.skipped)
+    return Retrieval(question, packed.chosen, tuple(filtered_out), packed.skipped)
 
 
 def retrieve_random(
@@ -263,8 +266,7 @@ def retrieve_random(
             continue
         drawn.append(one)
         left[kind] -= one.tokens
-    used = sum(one.tokens for one in drawn)
-    return Retrieval(question, tuple(drawn), tuple(filtered_out), used, at_random=True)
+    return Retrieval(question, tuple(drawn), tuple(filtered_out), at_random=True)
 
 
 def _matching(
@@ -450,14 +452,14 @@ def _packed(ranked: Sequence[FoundItem], chosen: set[int], items: int, tokens: i
     last = max(chosen, default=-1) if len(chosen) >= items else len(ranked)
     passed = [found for place, found in enumerate(ranked[: last + 1]) if place not in chosen]
     skipped = [
-        (found.item.id, over_budget(found.tokens, tokens, left))
+        (found.item.id, _over_budget(found.tokens, tokens, left))
         for found in passed
         if found.tokens > min(left, tokens)
     ]
     return Packed(tuple(ranked[place] for place in sorted(chosen)), tuple(skipped[:MOST_SKIPPED]))
 
 
-def over_budget(needed: int, budget: int, left: int) -> Finding:
+def _over_budget(needed: int, budget: int, left: int) -> Finding:
     """Return why an item does not fit a budget."""
     what = f"{needed} tokens, more than the whole budget of {budget}"
     if needed <= budget:

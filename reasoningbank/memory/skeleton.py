@@ -12,12 +12,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
-from pyoxigraph import NamedNode
-
 from reasoningbank.errors import QueryError
 from reasoningbank.schema import is_label, local_name
-from reasoningbank.sparql import STANDARD_PREFIXES, compact
-from reasoningbank.sparql.terms import RDF_TYPE, absolute
+from reasoningbank.sparql import STANDARD_PREFIXES
+from reasoningbank.sparql.terms import RDF_TYPE, absolute, written
 from reasoningbank.sparql.tokens import Edit, Token, apply_edits, tokenize, without_comments
 from reasoningbank.sparql.tree import outline, read_query
 
@@ -47,7 +45,7 @@ def _written(token: Token, declared: Mapping[str, str], namespaces: Mapping[str,
     name = absolute(token.text, declared) if token.kind in ("iri", "name") else None
     if name is None or (token.kind == "name" and absolute(token.text, namespaces) == name):
         return token.text
-    short = str(compact(NamedNode(name), namespaces))
+    short = written(name, namespaces)
     # A name with a prefix of its own is kept with its declaration.
     return token.text if token.kind == "name" and short.startswith("<") else short
 

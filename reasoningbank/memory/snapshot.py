@@ -50,13 +50,7 @@ class Snapshot:
 
     def write(self, folder: Path) -> Path:
         """Write ``HASH.jsonl`` into a folder, which is created if missing; return the file."""
-        return self.write_file(folder / f"{self.hash}.jsonl")
-
-    def write_file(self, path: Path) -> Path:
-        """Write a file atomically, compressed if its name ends in ``.gz``; return it."""
-        raw = self.lines()
-        # Without a timestamp, equal snapshots are equal files.
-        data = gzip.compress(raw, mtime=0) if path.suffix == ".gz" else raw
+        path, data = folder / f"{self.hash}.jsonl", self.lines()
         if not path.is_file() or path.read_bytes() != data:
             write_bytes_atomically(path, data, code="snapshot-unwritable")
         return path

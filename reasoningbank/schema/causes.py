@@ -25,8 +25,8 @@ from reasoningbank.schema.lookups import (
 from reasoningbank.schema.names import local_name, namespace_of, nearest_names
 from reasoningbank.schema.probing import Failure, Unit, joined, written_text
 from reasoningbank.schema.schema import Schema
-from reasoningbank.sparql import PreparedQuery, Term, compact, full, iri
-from reasoningbank.sparql.terms import RDF_TYPE, absolute, short
+from reasoningbank.sparql import PreparedQuery, Term, full, iri
+from reasoningbank.sparql.terms import RDF_TYPE, absolute, short, written
 from reasoningbank.sparql.tokens import tokenize, variables_in
 from reasoningbank.sparql.tree import TriplePattern
 
@@ -118,7 +118,7 @@ def _bound(failure: Failure) -> Unit:
     def given(end: str) -> str:
         term = values.get(end[1:]) if end[:1] in "?$" else None
         if isinstance(term, NamedNode):
-            return str(compact(term, look.query.declared))
+            return written(term, look.query.declared)
         return end if term is None else full(term)
 
     filled = [
@@ -426,10 +426,10 @@ class Constants:
         return Finding("no-property", what, hint=hint, fields={**fields, "has": listed})
 
     def _object(self, resource: str, fields: dict[str, Any]) -> Finding:
-        predicate, look = self.pattern.predicate, self.look.there
-        code, what = "unknown-value", f"nothing has {predicate} {self.pattern.object}"
+        (subject, predicate, written), look = self.pattern, self.look.there
+        code, what = "unknown-value", f"nothing has {predicate} {written}"
         if look.name(predicate) == RDF_TYPE:
-            classified = look.classified(self.pattern.object, self.pattern.subject)
+            classified = look.classified(resource, written, subject)
             if classified is not None:
                 return classified
         rows = look.rows(["x", "p"], f"?x ?p {iri(resource)}")
@@ -442,8 +442,8 @@ class Constants:
         if there is None:
             return Finding(code, what, fields=fields)
         if not there:
-            code, what = "unknown-resource", f"{self.pattern.object} does not exist {look.place}"
-            fields["name"] = self.pattern.object
+            code, what = "unknown-resource", f"{written} does not exist {look.place}"
+            fields["name"] = written
         hint = ""
         similar = self._cased(resource) or self._similar(local_name(resource))
         if similar:

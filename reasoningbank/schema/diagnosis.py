@@ -119,13 +119,13 @@ def _resources(unknown: Sequence[UsedName], look: Lookups) -> dict[str, Finding]
     kinds = look.kinds([name.iri for name in asked])
     found: dict[str, Finding] = {}
     for name in asked:
-        fields = name.fields()
-        if (classified := look.classified(name.written, name.pattern.subject)) is not None:
+        fields, subject = name.fields(), name.pattern.subject
+        if (classified := look.classified(name.iri, name.written, subject)) is not None:
             found[name.iri] = classified
         elif name.iri in kinds:
             kind = look.show(kinds[name.iri])
             what = f"{name.written} is not a class but a {kind}"
-            hint = f"write it in place of {name.pattern.subject}"
+            hint = f"write it in place of {subject}"
             fields["class"] = kind
             found[name.iri] = Finding("resource-as-class", what, hint=hint, fields=fields)
         elif (owner := look.namesake(name.iri)) is not None:

@@ -204,11 +204,8 @@ class Lookups:
         found = forms and self.column(name, f"{body} VALUES ?{name} {{ {forms} }}")
         return (code, self.show(found[0])) if found else None
 
-    def classified(self, written: str, subject: str) -> Finding | None:
+    def classified(self, name: str, written: str, subject: str) -> Finding | None:
         """Return how to reach what a class has in place of instances: its subclasses."""
-        name = self.name(written)
-        if name is None:
-            return None
         below = self.column("c", f"?c {_SUBCLASS} {iri(name)}", _OWNERS)
         if not below:
             return None

@@ -98,7 +98,7 @@ class Failure:
     unit: Unit
     look: Lookups  #: Its context is the GRAPH or SERVICE that the part is in
     before: tuple[Unit, ...] = ()
-    alone: bool | None = False
+    alone: bool = False
 
 
 def find_failures(look: Lookups, unknown: Collection[str] = ()) -> list[Failure]:

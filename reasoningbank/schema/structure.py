@@ -12,7 +12,7 @@ from rdflib.term import Identifier, Literal, URIRef, Variable
 
 from reasoningbank.findings import Finding
 from reasoningbank.schema.lookups import write
-from reasoningbank.schema.names import nearest_names
+from reasoningbank.schema.names import Role, nearest_names
 from reasoningbank.schema.schema import NamedTerm, Schema
 from reasoningbank.schema.statements import Statement, Statements
 from reasoningbank.sparql import STANDARD_PREFIXES
@@ -52,7 +52,8 @@ class Structure:
 
     def misplaced(self, one: Statement) -> Finding | None:
         """Return what is wrong with the SERVICE or GRAPH of one statement."""
-        role, term = ("class", one.object) if one.is_type else ("property", one.predicate)
+        role: Role = "class" if one.is_type else "property"
+        term = one.object if one.is_type else one.predicate
         name = str(term)
         if not isinstance(term, URIRef) or name.startswith(DESCRIBING):
             return None
@@ -73,7 +74,7 @@ class Structure:
         address = str(one.service)
         return self.schema if self.schema.is_at(address) else self.schema.service(address)
 
-    def _not_there(self, role: str, name: str, schema: Schema, address: str) -> Finding:
+    def _not_there(self, role: Role, name: str, schema: Schema, address: str) -> Finding:
         fields: dict[str, Any] = {"name": self.short(name), "iri": name, "role": role}
         fields["service"] = address
         code, what = "wrong-service", f"{self.short(name)} does not exist inside SERVICE"
@@ -84,7 +85,7 @@ class Structure:
             hint = f"put its pattern inside SERVICE <{other}> {{ … }}"
             fields["instead"] = other
         else:
-            near = nearest_names(name, schema, role="class" if role == "class" else "property")
+            near = nearest_names(name, schema, role=role)
             offered = [self.short(term.iri) for term in near]
             hint = "use only names that are known there"
             hint = f"try {', or '.join(offered)}" if offered else hint

@@ -10,7 +10,15 @@ import pytest
 
 from reasoningbank.agents.loops import turn_examples
 from reasoningbank.lm.tokens import count_tokens
-from reasoningbank.memory import LeakageFilter, MemoryBank, MemoryItem, Provenance, Retrieval, Turn
+from reasoningbank.memory import (
+    FoundItem,
+    LeakageFilter,
+    MemoryBank,
+    MemoryItem,
+    Provenance,
+    Retrieval,
+    Turn,
+)
 from reasoningbank.memory.demonstrations import (
     MOST_TOKENS,
     ShownDemonstration,
@@ -60,7 +68,8 @@ def test_the_event_holds_what_is_shown_once() -> None:
     for said in ("Which trees are like oak?", RUN.code, RUN.output, "SUBMIT(q)"):
         assert one.text.count(said) == 1
     assert "never shown" not in one.text
-    entry = Retrieval("q", tokens=5, demonstrations=(one,)).to_event()
+    hit = FoundItem(one.item, 1.0, "any", 5)
+    entry = Retrieval("q", (hit,), demonstrations=(one,)).to_event()
     assert entry["tokens"] == 5 + one.tokens
     (demonstration,) = entry["demonstrations"]
     assert demonstration == {

@@ -100,7 +100,8 @@ def test_no_exemplar_is_made_of_another_split(learning: Make) -> None:
 
 
 def bank_file(path: Path, *items: MemoryItem) -> Path:
-    return Snapshot.of(items).write_file(path)
+    path.write_bytes(Snapshot.of(items).lines())
+    return path
 
 
 def hint(title: str, task: str = "", content: str = "Use t:height.") -> MemoryItem:

@@ -14,16 +14,18 @@ from reasoningbank.memory.consolidate import DuplicateMerge, DuplicateRule, dupl
 from .items import HERE, MASS, item, seen
 
 
-def told_apart(one: MemoryItem, others: Sequence[MemoryItem]) -> list[float]:
-    return [0.0] * len(others)
+class Apart(DuplicateRule):
+    def cosines(self, item: MemoryItem, others: Sequence[MemoryItem]) -> list[float]:
+        return [0.0] * len(others)
 
 
-def told_alike(one: MemoryItem, others: Sequence[MemoryItem]) -> list[float]:
-    return [1.0] * len(others)
+class Alike(DuplicateRule):
+    def cosines(self, item: MemoryItem, others: Sequence[MemoryItem]) -> list[float]:
+        return [1.0] * len(others)
 
 
-BY_PATTERN = DuplicateRule(told_apart)
-BY_WORDS = DuplicateRule(told_alike)
+BY_PATTERN = Apart()
+BY_WORDS = Alike()
 RENAMED = "SELECT ?x WHERE { ?x up:mass <<weight>> . }"
 TURNED = "SELECT ?p { ?p up:mass ?m ; up:name <<name>> }"
 TURNED_ROUND = "SELECT ?p { ?p up:name <<name>> ; up:mass ?m }"
@@ -115,10 +117,11 @@ def test_nearness_does_not_carry_over() -> None:
     low = replace(low, evidence=seen("t1", "t2"))
     high = replace(high, evidence=seen("t3"))
 
-    def close(one: MemoryItem, others: Sequence[MemoryItem]) -> list[float]:
-        return [1.0 if middle.id in (one.id, other.id) else 0.0 for other in others]
+    class Close(DuplicateRule):
+        def cosines(self, item: MemoryItem, others: Sequence[MemoryItem]) -> list[float]:
+            return [1.0 if middle.id in (item.id, other.id) else 0.0 for other in others]
 
-    (merge,) = duplicates([low, middle, high], DuplicateRule(close))
+    (merge,) = duplicates([low, middle, high], Close())
     assert ids([merge]) == [(low.id, [middle.id])]
 
 

@@ -10,8 +10,7 @@ import json
 from pathlib import Path
 
 from reasoningbank.memory import MemoryItem
-from reasoningbank.memory.consolidate import NEAR, text_similarity
-from reasoningbank.retrieval import open_embedder
+from reasoningbank.memory.consolidate import NEAR, DuplicateRule
 
 WORDINGS = json.loads(Path(__file__).with_name("wordings.json").read_text(encoding="utf-8"))
 #: Of 14 rewordings, those that are recognized; the others stay two items.
@@ -20,7 +19,7 @@ RECOGNIZED = 4
 
 def cosine(one: list[str], other: list[str]) -> float:
     items = [MemoryItem(*texts, src="failure") for texts in (one, other)]
-    return text_similarity(open_embedder(), items[0], items[1:])[0]
+    return DuplicateRule().cosines(items[0], items[1:])[0]
 
 
 def test_no_other_lesson_is_taken_for_the_same() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from dspy.utils import DummyLM
 
 from reasoningbank.errors import EndpointError
 from reasoningbank.memory import MemoryItem
@@ -168,7 +169,7 @@ def test_words_with_secrets_or_strange_names_are_not_taken(facts: Facts) -> None
         "steps": "1. Use <<taxon>> here",
     }
 
-    assert reworded(given, words, "m", Grounding(facts).of_text) == given
+    assert reworded(DummyLM([words]), given, "m", Grounding(facts).of_text)[0] == given
 
 
 def test_items_are_what_was_checked(distiller: Distiller) -> None:

@@ -44,7 +44,7 @@ def found(*titles: str) -> Retrieval:
     ]
     shown = [(item, item_text(item)) for item in items]
     hits = tuple(FoundItem(item, 1.0, text, count_tokens(text)) for item, text in shown)
-    return Retrieval("q", hits, (), sum(hit.tokens for hit in hits))
+    return Retrieval("q", hits)
 
 
 @pytest.fixture(scope="module")
@@ -124,6 +124,18 @@ def test_an_endpoint_without_a_pack(trees: EndpointConfig) -> None:
     assert context.text.startswith("Trees <https://trees.example/sparql/>: its size is unknown.")
     assert "t:height" in context.text
     assert context.by_layer["L3"] == context.by_layer["L2"] == 0
+
+
+def test_the_endpoint_is_asked_to_describe_itself_for_l0_only(
+    trees: EndpointConfig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[object] = []
+    monkeypatch.setattr("reasoningbank.memory.context.discover", asked.append)
+    card = ContextBuilder(("L1", "L2"), endpoint=trees, vocabulary=Schema.of(trees)).build("High?")
+    assert "t:height" in card.text
+    assert not asked
+    ContextBuilder(("L0",), endpoint=trees, vocabulary=Schema.of(trees))
+    assert len(asked) == 1
 
 
 SCRIPT = """

@@ -12,16 +12,16 @@ from reasoningbank.memory.layer import Entry, Line, pack_lines
 
 WORDS = st.text("abc de:->", min_size=1, max_size=30).map(str.strip).filter(bool)
 ENTRIES = st.lists(st.tuples(WORDS, st.integers(0, 20)), max_size=5)
-LINES = st.lists(st.tuples(WORDS, ENTRIES, st.integers(0, 20), st.booleans()), max_size=6)
+LINES = st.lists(st.tuples(WORDS, ENTRIES, st.integers(0, 20)), max_size=6)
 
 
 @given(LINES, st.integers(0, 60))
 def test_no_budget_is_exceeded_and_nothing_is_cut(
-    given_lines: list[tuple[str, list[tuple[str, int]], int, bool]], budget: int
+    given_lines: list[tuple[str, list[tuple[str, int]], int]], budget: int
 ) -> None:
     lines = [
-        Line(head, tuple(Entry(text, rank) for text, rank in entries), rank, alone)
-        for head, entries, rank, alone in given_lines
+        Line(head, tuple(Entry(text, rank) for text, rank in entries), rank)
+        for head, entries, rank in given_lines
     ]
     layer = pack_lines(lines, budget, title="Title:")
     assert layer.tokens == count_tokens(layer.text) <= budget
@@ -29,7 +29,7 @@ def test_no_budget_is_exceeded_and_nothing_is_cut(
     assert (head, bool(written)) in {("Title:", True), ("", False)}
     places = []
     for text in written:
-        # Each is a head, alone or with some of its own entries in their order.
+        # Each is a head, with some of its own entries in their order.
         fits = [at for at, line in enumerate(lines) if _some_of(text, line)]
         assert fits
         places.append(fits)
@@ -41,7 +41,7 @@ def _some_of(text: str, line: Line) -> bool:
     return any(
         text == line.written([at for at in range(number) if mask >> at & 1])
         for mask in range(2**number)
-        if mask or line.alone
+        if mask or not line.entries
     )
 
 

@@ -119,6 +119,18 @@ def test_a_schema_of_ones_own(wood: Schema, tmp_path: Path) -> None:
     assert "w:Nest: w:builtBy -> w:Bird" in lines
 
 
+def test_a_federated_endpoint_with_the_same_names_hides_no_step(wood: Schema) -> None:
+    other = EndpointConfig("https://grove.example/sparql", "Grove")
+    endpoint = EndpointConfig(
+        "https://wood.example/sparql", "Wood", prefixes={"w": "http://e/"}, federated=(other,)
+    )
+    schema = SchemaMap.of(wood, {other.url: wood})
+    card = SchemaCard(endpoint, schema, SchemaIndex(schema, [wood]))
+    lines = card.about("What does it sing?").text.splitlines()
+    assert "w:Nest: w:builtBy -> w:Bird" in lines
+    assert any(line.startswith(f"In SERVICE <{other.url}>: ") for line in lines)
+
+
 def test_without_a_schema_the_data_tell(trees: EndpointConfig) -> None:
     vocabulary = Schema.of(trees)
     with SPARQLClient(trees) as client:
