@@ -105,7 +105,7 @@ class MemoryParts:
         with self._lock:
             if arm.name in self._builders:
                 return self._builders[arm.name]
-            if layers & {"L0", "L1"} and self._discovery is None:
+            if "L0" in layers and self._discovery is None:
                 self._discovery = discover(context.client)
             if "L1" in layers and self._schema_card is None:
                 self._schema_card = SchemaCard.of(
