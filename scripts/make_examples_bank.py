@@ -62,7 +62,7 @@ def main(words: Sequence[str] | None = None) -> int:
             for rejected in made.rejected:
                 print(f"{task.id}: {rejected}", file=sys.stderr)
     given.out.parent.mkdir(parents=True, exist_ok=True)
-    Snapshot.of(items).write_file(given.out)
+    given.out.write_bytes(Snapshot.of(items).lines())
     print(f"{len(items)} examples of {len(chosen)} groups of {given.pack}: {given.out}")
     return 0
 
