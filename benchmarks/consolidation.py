@@ -127,7 +127,7 @@ def main(embedder: Embedder | None = None) -> None:
     gain = bootstrap_mean(
         [1 / b - 1 / a for a, b in zip(before.ranks, after.ranks, strict=True)], bounds=(-1.0, 1.0)
     )
-    print(f"\ngain of MRR: {gain.value:.3f} [{gain.low:.3f}, {gain.high:.3f}]")
+    print(f"\ngain of MRR: {gain.rate:.3f} [{gain.low:.3f}, {gain.high:.3f}]")
     print(f"merged although different: {len(joined(bank, made.lesson))}")
     print(f"all at once: {all_at_once:.1f} s, {len(changes)} changes")
     once = MemoryBank(embedder=embedder)

@@ -235,7 +235,7 @@ def _ranks(made: Labelled, half: Sequence[Asked], way: Way) -> list[int]:
 
 def _mean(values: Sequence[float], bounds: tuple[float, float] = (0.0, 1.0)) -> str:
     mean = bootstrap_mean(values, bounds=bounds)
-    return f"{mean.value:.2f} [{mean.low:.2f}, {mean.high:.2f}]"
+    return f"{mean.rate:.2f} [{mean.low:.2f}, {mean.high:.2f}]"
 
 
 def _items(path: Path) -> list[MemoryItem]:

@@ -71,7 +71,7 @@ def main() -> None:
     print(f"{'':<24}" + "".join(f"{budget:>8} {part:<8}" for budget in BUDGETS for part in _PARTS))
     for name, card in cards.items():
         shown = [
-            recall(getattr(split, part), lambda task, b=budget, c=card: c(task, b), endpoint)
+            recall(getattr(split, part), _within(card, budget), endpoint)
             for budget in BUDGETS
             for part in _PARTS
         ]
@@ -105,6 +105,10 @@ def gold_names(task: Task, prefixes: Mapping[str, str]) -> Iterator[str]:
         kind = absolute(pattern.object, declared) if RDF_TYPE in path else None
         if kind is not None:
             yield kind
+
+
+def _within(card: Callable[[Task, int], str], budget: int) -> Callable[[Task], str]:
+    return lambda task: card(task, budget)
 
 
 def _by_use(vocabularies: Sequence[Schema], index: SchemaIndex) -> list[str]:

@@ -139,8 +139,9 @@ def _warm(number: int) -> Iterator[None]:
 
         def __enter__(self) -> SandboxPool:
             self.prestart()
-            while self.ready < number:
-                time.sleep(0.05)
+            for sandbox in self._spares:
+                assert sandbox._beginning is not None
+                sandbox._beginning.join()
             self._spare = 0
             return self
 
