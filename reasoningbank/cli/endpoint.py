@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Annotated, Any
 
-from pyoxigraph import NamedNode
 from typer import Argument, Option, Typer
 
 from reasoningbank.cli import output
@@ -16,14 +15,8 @@ from reasoningbank.corpus import Pack, endpoint_config, load_pack, open_endpoint
 from reasoningbank.corpus.registry import read_registry
 from reasoningbank.memory.context import sense_card
 from reasoningbank.schema import Schema
-from reasoningbank.sparql import (
-    EndpointConfig,
-    SPARQLClient,
-    compact,
-    discover,
-    is_loopback,
-    prepare,
-)
+from reasoningbank.sparql import EndpointConfig, SPARQLClient, discover, is_loopback, prepare
+from reasoningbank.sparql.terms import written
 from reasoningbank.tools import SPARQLTools
 
 app = Typer(help="Serve a pack's endpoint, or query it by hand.", no_args_is_help=True)
@@ -218,7 +211,7 @@ def _description(config: EndpointConfig, pack: Pack | None) -> dict[str, Any]:
 
 def _print_description(found: dict[str, Any], namespaces: dict[str, str]) -> None:
     def short(name: str) -> str:
-        return str(compact(NamedNode(name), namespaces)).strip("<>")
+        return written(name, namespaces).strip("<>")
 
     def line(label: str, text: str) -> None:
         if text:

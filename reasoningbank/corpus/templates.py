@@ -32,7 +32,7 @@ from reasoningbank.corpus.shacl import (
     prefix_lines,
 )
 from reasoningbank.corpus.splits import PARTS, SplitName
-from reasoningbank.errors import QueryError, UsageError, read_toml, unknown_key
+from reasoningbank.errors import QueryError, UsageError, invalid_data, read_toml, unknown_key
 from reasoningbank.findings import Finding
 from reasoningbank.sparql import BooleanResult, GraphResult, Result, SPARQLClient, TableResult
 from reasoningbank.sparql.query import prepare
@@ -116,7 +116,7 @@ def _invalid(error: ValidationError) -> str:
     """Return what is wrong with a slot or a template, by its key."""
     first = error.errors()[0]
     if first["type"] != "extra_forbidden":
-        return ".".join(map(str, first["loc"])) + (": " if first["loc"] else "") + first["msg"]
+        return invalid_data(error).what
     table = TemplateSlot if error.title == TemplateSlot.__name__ else QuestionTemplate
     return f"{first['loc'][0]}: {unknown_key(str(first['loc'][0]), table.model_fields)}"
 

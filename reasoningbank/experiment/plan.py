@@ -158,9 +158,8 @@ def check_parts(arm: Arm) -> None:
     """Check that an arm's agent, tools, judge and distiller exist on this machine."""
     agent, where = make_agent(arm.agent, **arm.options), f"arm {arm.name}"
     # An arm that claims memory and has none would be a false result.
-    if (arm.memory.in_context or arm.layers) and not (
-        uses(agent, "context") or uses(agent, "examples")
-    ):
+    blind = not (uses(agent, "context") or uses(agent, "examples"))
+    if blind and (arm.memory.in_context or arm.layers):
         what = f"{arm.agent} is shown no memory: its forward names neither context nor examples"
         raise UsageError(what, where=where, code="memory-not-shown")
     if arm.memory.as_tools and not uses(agent, "tools"):
@@ -293,7 +292,8 @@ def select_tasks(tasks: Sequence[Task], selection: TaskSelection) -> list[Task]:
         chosen = [task for task in chosen if task.complexity in selection.complexity]
     if selection.forms:
         chosen = [task for task in chosen if task.form in selection.forms]
-    if left_out := [task.id for task in named if task not in chosen]:
+    kept = {task.id for task in chosen}
+    if left_out := [task.id for task in named if task.id not in kept]:
         what = f"the other settings leave out {', '.join(left_out[:3])}"
         hint = "leave out split, complexity and forms, or these ids"
         raise UsageError(what, where="tasks.ids", hint=hint, code="ids-left-out")

@@ -9,9 +9,9 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
-from reasoningbank.agents import make_agent, uses
+from reasoningbank.agents import Agent, make_agent, uses
 from reasoningbank.agents.program import give
 from reasoningbank.corpus import Task, split_tasks
 from reasoningbank.errors import ToolError
@@ -66,6 +66,7 @@ class MemoryParts:
         key = context.pack.key if context.pack else ""
         self._scope = Scope(pack=key, endpoint=context.endpoint.url)
         self._worked: dict[str, tuple[Turn, ...]] = {}
+        self._agents: dict[str, Agent] = {}
         self._builders: dict[str, ContextBuilder] = {}
         self._discovery: Discovery | None = None
         self._schema_card: SchemaCard | None = None
@@ -121,7 +122,7 @@ class MemoryParts:
                 schema_card=self._schema_card,
                 budgets=Budgets(**most),
                 hidden=context.hidden,
-                tools=uses(make_agent(arm.agent, **arm.options), "tools")
+                tools=self._uses(arm, "tools")
                 and (arm.tools == "all" or "federated_endpoints" in (arm.tools or ())),
             )
             return self._builders[arm.name]
@@ -172,8 +173,7 @@ class MemoryParts:
     ) -> Retrieval:
         question = job.task.query
         # Such an agent is shown few-shot examples as turns, others as text.
-        agent = make_agent(job.arm.agent, **job.arm.options)
-        shown: dict[str, Any] = {"leakage": leakage, "examples": uses(agent, "examples")}
+        shown: dict[str, Any] = {"leakage": leakage, "examples": self._uses(job.arm, "examples")}
         shown["linker"] = self._linker if job.arm.entity_linking else None
         found = retrieve(
             bank,
@@ -204,6 +204,12 @@ class MemoryParts:
             demonstrations=tuple(one for one, _ in drawn),
             filtered_out=tuple(filtered_out.items()),
         )
+
+    def _uses(self, arm: Arm, part: Literal["examples", "tools"]) -> bool:
+        # Making a user's agent may take long.
+        if arm.name not in self._agents:
+            self._agents[arm.name] = make_agent(arm.agent, **arm.options)
+        return uses(self._agents[arm.name], part)
 
     def _work(self, query: str) -> tuple[Turn, ...]:
         with self._lock:

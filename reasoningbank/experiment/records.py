@@ -344,9 +344,8 @@ class RunFolder(RunStorage):
 
     def compiled(self) -> Iterator[tuple[Path, Mapping[str, Any] | RecordError]]:
         """Yield what optimizers compiled, for each arm and seed, or the error of a damaged file."""
-        return self._each(
-            self.names(_COMPILED), partial(self._parsed, kind="a program", parse=dict)
-        )
+        read = partial(self._parsed, kind="a program", parse=dict)
+        return self._each(self.names(_COMPILED), read)
 
     def _each(
         self, names: Iterable[str], read: Callable[[str], Found]

@@ -41,7 +41,8 @@ from reasoningbank.schema import (
     probe_run,
     read_statements,
 )
-from reasoningbank.sparql import STANDARD_PREFIXES, EndpointConfig, SPARQLClient, compact
+from reasoningbank.sparql import STANDARD_PREFIXES, EndpointConfig, SPARQLClient
+from reasoningbank.sparql.terms import written
 
 Update = dict[str, Any]
 
@@ -450,8 +451,8 @@ class Nodes:
                     schema = own if endpoint is config else Schema.of(endpoint)
                     near, around = _explored(client, schema, statements)
                     names = client.config.namespaces
-                classes |= {str(compact(NamedNode(iri), names)): None for iri in near}
-                properties |= {str(compact(NamedNode(iri), names)): None for iri in around}
+                classes |= {written(iri, names): None for iri in near}
+                properties |= {written(iri, names): None for iri in around}
             probe = probe_run(config)
             findings += as_lines(explain_empty(prepared, own, probe, namespaces=config.namespaces))
         return next_attempt(state, "explore") | {

@@ -426,10 +426,10 @@ class Constants:
         return Finding("no-property", what, hint=hint, fields={**fields, "has": listed})
 
     def _object(self, resource: str, fields: dict[str, Any]) -> Finding:
-        (subject, predicate, written), look = self.pattern, self.look.there
-        code, what = "unknown-value", f"nothing has {predicate} {written}"
+        (subject, predicate, value), look = self.pattern, self.look.there
+        code, what = "unknown-value", f"nothing has {predicate} {value}"
         if look.name(predicate) == RDF_TYPE:
-            classified = look.classified(resource, written, subject)
+            classified = look.classified(resource, value, subject)
             if classified is not None:
                 return classified
         rows = look.rows(["x", "p"], f"?x ?p {iri(resource)}")
@@ -442,8 +442,8 @@ class Constants:
         if there is None:
             return Finding(code, what, fields=fields)
         if not there:
-            code, what = "unknown-resource", f"{written} does not exist {look.place}"
-            fields["name"] = written
+            code, what = "unknown-resource", f"{value} does not exist {look.place}"
+            fields["name"] = value
         hint = ""
         similar = self._cased(resource) or self._similar(local_name(resource))
         if similar:

@@ -79,11 +79,12 @@ def _learning(
         return None
     described = []
     panels = chart.subplots(len(levels), 1, squeeze=False, sharex=True)[:, 0]
+    steps = {name: (t for t in view.scores(name) if t.step is not None) for name in view.names}
+    streams = {name: whole_streams(trials) for name, trials in steps.items()}
     for axes, level in zip(panels, levels, strict=True):
         lines = []
         for name in view.names:
-            streams = whole_streams(t for t in view.scores(name) if t.step is not None)
-            own = [t for t in streams if level in ("", t.level)]
+            own = [t for t in streams[name] if level in ("", t.level)]
             curve = curve_of(own, view.metric)
             if not curve.mean:
                 continue
@@ -92,9 +93,8 @@ def _learning(
             lines.append((name, mean, f"{mean:.2f}"))
             band = "" if np.isnan(low) else f" ({low:.2f} to {high:.2f})"
             said = f"{level}, {name}" if level else name
-            tasks = counted(
-                len({t.task for t in own if t.fate == "judged"}), f"{level} task".strip()
-            )
+            met = {t.task for t in own if t.fate == "judged"}
+            tasks = counted(len(met), f"{level} task".strip())
             described.append(
                 f"{said}: {mean:.2f}{band} after {tasks}, "
                 f"{counted(curve.permutations, 'task permutation')}."
