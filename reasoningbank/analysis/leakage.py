@@ -42,12 +42,16 @@ LeakKind = Literal[
 _LEAST_GOLD, _LEAST_QUESTION = 3, 5
 
 _DECLARATION = re.compile(r"(?im)\bprefix\s+[\w.-]*:\s*<[^>]*>|\bbase\s*<[^>]*>")
-_IRI = re.compile(r"<[^<>\s]*?([^<>\s/#:]*)>")
+_IRI = re.compile(r"<([^<>\s]*?)([^<>\s/#:]*)>")
 _NAME = re.compile(r"[\w.-]*:([\w.-]+)")
 _VARIABLE = re.compile(r"[?$]\w+")
 #: What can follow a query's last brace and makes it another query.
 _CONTINUES = r"(?!(?:group|having|order|limit|offset|values) )"
 _SKIPPED = frozenset({"where", "a", "type"})
+#: Between the namespace of an IRI, whose characters other than letters and digits are ``_``, and
+#: its local name.
+_OF = "__"
+_NAMESPACE = re.compile(rf"\b\w+{_OF}")
 
 
 @dataclass(frozen=True)
@@ -309,7 +313,7 @@ class LeakageAudit:
         parts = [_searchable(str(one.get("content") or "")).strip() for one in messages]
         words = f" {' '.join(parts)} "
         for own in written:
-            if gold in own:
+            if _local(gold) in _local(own):
                 words = words.replace(own, " | ")
         if contains_query(words, gold):
             self._leaks.append(Leak(str(attempt.key), "gold in prompt"))
@@ -321,15 +325,35 @@ def words_of(text: str) -> str:
     # A turn's code may contain a query in a one-line string.
     text = re.sub(r"\\[nrt]", "\n", text)
     text = re.sub(r"(?m)(?:^|\s)#[^\r\n]*", " ", text)
-    text = _IRI.sub(r" \1 ", _DECLARATION.sub(" ", text))
+    text = _IRI.sub(_one_word, _DECLARATION.sub(" ", text))
     text = _VARIABLE.sub(" ", _NAME.sub(r" \1 ", text))
     found = (word for word in re.findall(r"\w+|[{}]", text.lower()) if word not in _SKIPPED)
     return f" {' '.join(found)} "
 
 
+def _one_word(iri: re.Match[str]) -> str:
+    return f" {re.sub(r'[^a-zA-Z0-9]+', '_', iri[1])}{_OF}{iri[2]} "
+
+
 def contains_query(words: str, gold: str) -> bool:
-    """Return whether a text contains a gold query as a whole query; both as `words_of` returns."""
-    return re.search(re.escape(gold) + _CONTINUES, words) is not None
+    """Return whether a text contains a gold query as a whole query; both as `words_of` returns.
+
+    A name with a prefix is compared by its local name, since a text need not declare the prefix.
+    """
+    if _local(gold) not in _local(words):
+        return False
+    parts = (re.escape(word).rpartition(_OF) for word in gold.split())
+    same = (
+        f"(?:{space}{_OF})?{local}" if of else rf"(?:\w+{_OF})?{local}"
+        for space, of, local in parts
+    )
+    return re.search(f" {' '.join(same)} {_CONTINUES}", words) is not None
+
+
+@functools.lru_cache(maxsize=4096)
+def _local(words: str) -> str:
+    """Return words without the namespaces of IRIs."""
+    return _NAMESPACE.sub("", words)
 
 
 def _searchable(text: str) -> str:

@@ -113,7 +113,7 @@ class Facts:
         if self.is_term(name):
             return False
         term = iri(name)
-        found = self._ask(
+        found = self.ask(
             f"ASK {{ {{ {term} ?p ?o }} UNION {{ ?s {term} ?o }} UNION {{ ?s ?p {term} }} }}"
         )
         return found.value if isinstance(found, BooleanResult) else None
@@ -145,14 +145,15 @@ class Facts:
         """Return whether one of these texts occurs in the data."""
         tags = (None, *self.languages)
         written = " ".join(string_literal(text, tag) for text in texts for tag in tags)
-        found = self._ask(f"ASK {{ VALUES ?text {{ {written} }} ?thing ?property ?text }}")
+        found = self.ask(f"ASK {{ VALUES ?text {{ {written} }} ?thing ?property ?text }}")
         return isinstance(found, BooleanResult) and found.value
 
     def _rows(self, query: str) -> list[Sequence[Term | None]]:
-        found = self._ask(query)
+        found = self.ask(query)
         return list(found.rows(0, found.n_rows)) if isinstance(found, TableResult) else []
 
-    def _ask(self, query: str) -> Result | None:
+    def ask(self, query: str) -> Result | None:
+        """Return the result of a query; None if it fails."""
         if query not in self._answers:
             try:
                 self._answers[query] = self.run(query)

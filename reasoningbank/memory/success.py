@@ -19,10 +19,18 @@ from reasoningbank.memory.experience import (
     shortened_title,
 )
 from reasoningbank.memory.grounding import Facts, services_names
-from reasoningbank.memory.skeleton import Slot, shortened, skeleton_of, slot_name
-from reasoningbank.schema import local_name
+from reasoningbank.memory.skeleton import (
+    Skeleton,
+    Slot,
+    filled,
+    shortened,
+    skeleton_of,
+    slot_name,
+)
+from reasoningbank.schema import is_empty, local_name
 from reasoningbank.schema.names import used_names
-from reasoningbank.sparql.query import prepare
+from reasoningbank.sparql import BooleanResult
+from reasoningbank.sparql.query import PreparedQuery, prepare
 from reasoningbank.sparql.terms import RDF_TYPE
 from reasoningbank.sparql.tokens import tokenize, without_comments
 from reasoningbank.sparql.tree import TriplePattern, outline, read_query
@@ -74,7 +82,11 @@ def success_draft(experience: Experience, facts: Facts) -> Draft | Rejected:
         return experience.uncertain("success", "unproven", doubt)
     try:
         lesson = Lesson(experience, facts)
-        declared = prepare(query, prefixes=facts.namespaces).text
+        prepared = prepare(query, prefixes=facts.namespaces)
+        # ASK and counts have one row.
+        if experience.rows in (1, None) and _matches_nothing(prepared, lesson.skeleton, facts):
+            doubt = "its patterns match nothing, so many a wrong query gives its answer too"
+            return experience.uncertain("success", "unproven", doubt)
     except QueryError as error:
         return experience.uncertain("success", error.code, error.what)
     return Draft(
@@ -86,7 +98,7 @@ def success_draft(experience: Experience, facts: Facts) -> Draft | Rejected:
         experience=experience,
         pattern=lesson.skeleton.text,
         probe=lesson.skeleton.dummy,
-        tags=(*lesson.terms, *query_features(declared).features),
+        tags=(*lesson.terms, *query_features(prepared.text).features),
         constants=lesson.constants,
         question=experience.question,
         query=shortened(query, facts.namespaces),
@@ -103,6 +115,21 @@ def _doubt(experience: Experience) -> str:
     text = without_comments(experience.sparql)
     seen = any(ran.query == text and ran.n for ran in executed_queries(experience.trajectory))
     return "" if seen else "it was judged right, and nothing shows that its query ran"
+
+
+def _matches_nothing(prepared: PreparedQuery, skeleton: Skeleton, facts: Facts) -> bool:
+    """Return whether a query answers no or zero whatever its resources and texts are."""
+    found = facts.ask(prepared.text)
+    if found is None or not is_empty(found, prepared):
+        return False
+    query = read_query(filled(skeleton.text, {slot.name: slot.value for slot in skeleton.slots}))
+    ends = {end for one in query.triple_patterns() for end in (one.subject, one.object)}
+    values = {s.name: f"?{s.name}" if s.value in ends else s.value for s in skeleton.slots}
+    opened = read_query(filled(skeleton.text, values))
+    if opened.where is None:
+        return False
+    found = facts.ask(f"ASK {opened.text[opened.where.start : opened.where.end]}")
+    return isinstance(found, BooleanResult) and not found.value
 
 
 def terms_in(query: str, facts: Facts) -> tuple[str, ...]:

@@ -171,6 +171,19 @@ def test_a_gold_is_found_however_it_is_laid_out(tmp_path: Path) -> None:
     assert planted(tmp_path, leaky) == [("learned/h3.1", "gold text", "i0", "of h5")]
 
 
+def test_iris_are_compared_whole_and_prefixed_names_by_their_local_names() -> None:
+    gold = words_of("SELECT ?w { ?w <http://e/of> <http://e/sicilian/lemma/Bank> }")
+    same = [
+        "select ?x {?x <http://e/of> <http://e/sicilian/lemma/Bank> }",
+        "SELECT ?w { ?w e:of l:Bank }",
+    ]
+    other = "SELECT ?w { ?w <http://e/of> <http://e/parmigiano/lemma/Bank> }"
+
+    assert all(contains_query(words_of(text), gold) for text in same)
+    assert all(contains_query(gold, words_of(text)) for text in same)
+    assert not contains_query(words_of(other), gold)
+
+
 def test_a_held_out_question_is_found(tmp_path: Path) -> None:
     asks = "For: Which trees of the garden h5 are 1045 metres tall? Use t:height."
     leaky = trial("learned", "h3", 1, True, memory="b14", trajectory=shown(item("i0", "s1"),

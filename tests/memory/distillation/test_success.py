@@ -74,6 +74,25 @@ def test_what_was_not_seen_to_work_is_rejected(
     assert (distilled.rejected[0].code, distilled.rejected[0].kind) == ("unproven", "success")
 
 
+@pytest.mark.parametrize(
+    ("query", "kept"),
+    [
+        # In the data, no protein has a disease by this path.
+        ("ASK { uniprotkb:P04637 up:disease disease:3654 }", False),
+        ("SELECT (COUNT(?d) AS ?n) { uniprotkb:P04637 up:disease ?d }", False),
+        ("ASK { uniprotkb:P04637 up:annotation/up:disease <http://purl.uniprot.org/x> }", True),
+        ("SELECT (COUNT(?s) AS ?n) { uniprotkb:P0AD86 up:annotation/up:disease ?s }", True),
+    ],
+)
+def test_a_no_or_zero_of_patterns_that_match_nothing_shows_nothing(
+    distiller: Distiller, query: str, kept: bool
+) -> None:
+    distilled = distiller.distil([attempt(query, success=True, rows=1)])
+
+    assert bool(distilled.items) == kept
+    assert [one.code for one in distilled.rejected] == ([] if kept else ["unproven"])
+
+
 def test_a_query_that_ran_on_the_way_is_seen_to_work(distiller: Distiller) -> None:
     ran = by_turns(("I run it.", "sparql_query(query)", "Ref(…)"))
     experience = attempt(MASS, success=True, ran=False, rows=None, trajectory=ran)
