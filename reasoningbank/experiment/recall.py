@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import itertools
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -47,12 +46,9 @@ from reasoningbank.memory.distill import Distiller
 from reasoningbank.memory.item import Turn
 from reasoningbank.memory.schema_card import SchemaCard
 from reasoningbank.retrieval import Embedder, open_embedder
-from reasoningbank.sparql import Discovery, discover
+from reasoningbank.sparql import Discovery, EntityLinker, discover
 from reasoningbank.tools import SPARQLTools
 from reasoningbank.trajectory import Recorder
-
-#: Retrieved successes whose turns are shown as demonstrations.
-MOST_DEMONSTRATIONS = 1
 
 
 class MemoryParts:
@@ -138,6 +134,10 @@ class MemoryParts:
             if memory.in_context:
                 began = time.monotonic()
                 found = self._retrieved(job, memory, bank, leakage)
+                if memory.demonstrations:
+                    # Beside the worked turns, examples are text.
+                    texts = tuple(replace(one, example=None) for one in found.found)
+                    found = replace(found, found=texts)
                 seconds = time.monotonic() - began
             if memory.as_tools:
                 tools = self._tools(job, memory, bank, leakage)
@@ -173,8 +173,9 @@ class MemoryParts:
     ) -> Retrieval:
         question = job.task.query
         # Such an agent is shown few-shot examples as turns, others as text.
-        shown: dict[str, Any] = {"leakage": leakage, "examples": self._uses(job.arm, "examples")}
-        shown["linker"] = self._linker if job.arm.entity_linking else None
+        examples = memory.demonstrations or self._uses(job.arm, "examples")
+        linker = self._linker if job.arm.entity_linking else None
+        shown: dict[str, Any] = {"leakage": leakage, "examples": examples, "linker": linker}
         found = retrieve(
             bank,
             question,
@@ -185,25 +186,30 @@ class MemoryParts:
             own=imported(memory.retriever) if memory.retriever else None,
             **shown,
         )
-        turns: tuple[ShownDemonstration, ...] = ()
-        if memory.demonstrations:
-            items = (one.item for one in found.found)
-            turns = shown_demonstrations(items, MOST_DEMONSTRATIONS, self._work)
+        turns = self._turns(found, job.arm, linker) if memory.demonstrations else ()
         if not isinstance(memory, RandomMemory):
             return replace(found, demonstrations=turns)
         chance: dict[str, Any] = {"seed": job.seed, "kinds": _kinds(memory)}
         shown |= {"tokens": found.tokens, **chance}
         answered = sum(one.tokens for one in found.found if one.example is not None)
         items_at_random = retrieve_random(bank, question, example_tokens=answered, **shown)
-        chance |= {"leakage": leakage, "work": self._work}
-        drawn = [random_demonstration(bank, turn, **chance) for turn in turns]
-        removed = [items_at_random.filtered_out, *(out for _, out in drawn)]
-        filtered_out = dict(itertools.chain.from_iterable(dict(one).items() for one in removed))
-        return replace(
-            items_at_random,
-            demonstrations=tuple(one for one, _ in drawn),
-            filtered_out=tuple(filtered_out.items()),
-        )
+        chance |= {"leakage": leakage, "work": self._work, "linker": linker}
+        drawn: list[ShownDemonstration] = []
+        filtered_out = dict(items_at_random.filtered_out)
+        for turn in turns:
+            one, removed = random_demonstration(bank, turn, besides=drawn, **chance)
+            drawn.append(one)
+            filtered_out |= dict(removed)
+        removed_items = tuple(filtered_out.items())
+        return replace(items_at_random, demonstrations=tuple(drawn), filtered_out=removed_items)
+
+    def _turns(
+        self, found: Retrieval, arm: Arm, linker: EntityLinker | None
+    ) -> tuple[ShownDemonstration, ...]:
+        """Return the worked turns that an attempt sees beside the texts of all, or retries see."""
+        retries = arm.sampling is not None and arm.sampling.kind == "retry"
+        most = arm.sampling.k if arm.sampling is not None and retries else 1
+        return shown_demonstrations((one.item for one in found.found), most, self._work, linker)
 
     def _uses(self, arm: Arm, part: Literal["examples", "tools"]) -> bool:
         # Making a user's agent may take long.

@@ -94,6 +94,7 @@ def retrieved_in(record: TrialRecord) -> tuple[str, ...]:
         item
         for trajectory in (attempt.trajectory for attempt in record.attempts())
         for event in trajectory.of("memory_retrieved")
-        for item in trajectory.resolve(event.data).get("items") or ()
+        for data in (trajectory.resolve(event.data),)
+        for item in (*(data.get("items") or ()), *(data.get("demonstrations") or ()))
     )
     return tuple(dict.fromkeys(str(item["id"]) for item in shown))

@@ -178,8 +178,11 @@ class Trial:
                 )
                 for role, one in (("solver", model), ("extractor", fast))
             }
+        # Each attempt sees one item as worked turns, a retry the next one.
+        turn = min(number, len(recall.demonstrations) - 1)
         if recall.event is not None:
-            recorder.add("memory_retrieved", recall.event, seconds=recall.seconds)
+            event = _shown_event(recall.event, turn)
+            recorder.add("memory_retrieved", event, seconds=recall.seconds)
         with RefStore() as store:
             episode = Episode(
                 endpoint=context.endpoint,
@@ -197,7 +200,7 @@ class Trial:
                 adopt=recall.adopt or (lambda _: None),
                 demonstrations=(
                     *(context.demonstrations if arm.demonstrations else ()),
-                    *recall.demonstrations,
+                    *recall.demonstrations[turn : turn + 1],
                 ),
             )
             try:
@@ -285,7 +288,8 @@ class Trial:
             # Raised where an attempt repeats itself; not every model accepts one.
             return requested if takes_temperature(asked_as(arm.lm)) else arm.temperature
         sampling = self._sampling()
-        own = sampling.temperature if number and sampling and not self._alone(number) else None
+        other = self._alone(number) or number < len(self.recall.demonstrations)
+        own = sampling.temperature if number and sampling and not other else None
         return arm.temperature if own is None else own
 
     def _sample(self, settings: SamplingSettings, seen: Task) -> Sampled:
@@ -316,6 +320,14 @@ class Trial:
             "agreed": one.agreed,
             "trajectory": attempt.trajectory.to_json(),
         }
+
+
+def _shown_event(event: Mapping[str, Any], turn: int) -> dict[str, Any]:
+    """Return what one attempt was shown of what was retrieved for all: one demonstration."""
+    every = event["demonstrations"]
+    shown = every[turn : turn + 1] if every else []
+    less = sum(one["tokens"] for one in every) - sum(one["tokens"] for one in shown)
+    return {**event, "tokens": event["tokens"] - less, "demonstrations": shown}
 
 
 def _failure(error: Exception) -> tuple[Literal["error", "bug"], Finding]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -15,6 +16,7 @@ from reasoningbank.lm.tokens import count_tokens
 from reasoningbank.memory.bank import MemoryBank
 from reasoningbank.memory.item import ItemSource, MemoryItem, Turn
 from reasoningbank.memory.leakage import LeakageFilter
+from reasoningbank.sparql import EntityLinker
 from reasoningbank.sparql.tokens import tokenize, without_comments
 from reasoningbank.trajectory import Trajectory
 
@@ -107,22 +109,30 @@ def worked_turns(query: str, tools: Mapping[str, Callable[..., Any]]) -> tuple[T
     return ran, Turn(_SUBMITTING, "SUBMIT(query)")
 
 
-def _demonstrated(item: MemoryItem, work: Work | None) -> ShownDemonstration | None:
+def _demonstrated(
+    item: MemoryItem, work: Work | None, linker: EntityLinker | None
+) -> ShownDemonstration | None:
     """Return an item's demonstration; one with a query but no turns is worked on first."""
     query = item.query or (item.pattern if item.src == "gold" else "")
-    if work is None or item.turns or not item.question or not query:
-        return shown_demonstration(item)
-    found = shown_demonstration(replace(item, turns=work(query)))
+    shown = item
+    if work is not None and not item.turns and item.question and query:
+        shown = replace(shown, turns=work(query))
+    if linker is not None:
+        shown = replace(shown, question=linker.annotated(item.question))
+    found = shown_demonstration(shown)
     # Its id is that of the bank's item, by which its origin is known.
     return found and replace(found, item=item)
 
 
 def shown_demonstrations(
-    items: Iterable[MemoryItem], most: int | None, work: Work | None = None
+    items: Iterable[MemoryItem],
+    most: int | None,
+    work: Work | None = None,
+    linker: EntityLinker | None = None,
 ) -> tuple[ShownDemonstration, ...]:
     """Return the demonstrations of the first `most` items that have one; None for all."""
-    found = (_demonstrated(item, work) for item in items)
-    return tuple(one for one in found if one is not None)[:most]
+    found = (_demonstrated(item, work, linker) for item in items)
+    return tuple(itertools.islice((one for one in found if one is not None), most))
 
 
 def random_demonstration(
@@ -133,10 +143,16 @@ def random_demonstration(
     seed: int = 0,
     kinds: frozenset[ItemSource] | None = None,
     work: Work | None = None,
+    linker: EntityLinker | None = None,
+    besides: Iterable[ShownDemonstration] = (),
 ) -> tuple[ShownDemonstration, tuple[tuple[str, Finding], ...]]:
-    """Return a random demonstration like another in tokens, and what the leakage filter removed."""
-    others = (i for i in bank.items() if i.id != like.item.id and (kinds is None or i.src in kinds))
-    pool = shown_demonstrations(others, None, work)
+    """Return a random demonstration like another in tokens, and what the leakage filter removed.
+
+    It is none of those that are shown `besides`.
+    """
+    taken = {like.item.id, *(one.item.id for one in besides)}
+    others = (i for i in bank.items() if i.id not in taken and (kinds is None or i.src in kinds))
+    pool = shown_demonstrations(others, None, work, linker)
 
     def order(one: ShownDemonstration) -> tuple[Any, str]:
         return shuffle_key(seed, f"{leakage.task} turns {one.item.id}"), one.item.id

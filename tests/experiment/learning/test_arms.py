@@ -12,6 +12,7 @@ import pytest
 from lm.scripted import chat, scripted
 
 from reasoningbank.agents import AGENTS, Attempt, Episode
+from reasoningbank.agents.protocol import conclude
 from reasoningbank.corpus import Task
 from reasoningbank.errors import UsageError
 from reasoningbank.experiment import Experiment, RunFolder, TrialKey, TrialRecord
@@ -279,6 +280,41 @@ def test_memory_reaches_an_agent_as_tools_and_as_demonstrations(
     assert demonstration.question == "Which tree is tall?"
     assert [turn.code for turn in demonstration.turns] == ["print(1)", "SUBMIT('x')"]
     assert "t:height" in demonstrated.context
+
+
+def test_a_retry_sees_another_item_as_turns_beside_the_same_texts(
+    learning: Make, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    query = "SELECT ?p {{ ?p t:height {} }}"
+    items = [
+        MemoryItem(f"?p by {n}", f"Which plant is {n} high?", "Use t:height.", "success",
+                   question=f"Which plant is {n} high?", query=query.format(n))
+        for n in range(2)
+    ]  # fmt: skip
+    file = bank_file(tmp_path / "bank.jsonl", *items)
+    seen: list[Episode] = []
+
+    class Nothing(Coder):
+        def solve(self, task: Task, episode: Episode) -> Attempt:
+            seen.append(episode)
+            return conclude(episode, "SELECT ?x { ?x t:height <urn:no> }", "submitted")
+
+    monkeypatch.setitem(AGENTS, "rlm", Nothing)
+    memory = {"source": "bank", "bank": str(file), "demonstrations": True}
+    arm = {"name": "arm", "agent": "rlm", "lm": "openai/none", "memory": memory}
+    retry = {"kind": "retry", "k": 3}
+    folder = run(learning({**arm, "sampling": retry}, mode="evaluate", tasks={"ids": ["t001"]}))
+    shown = [[one.question for one in episode.demonstrations] for episode in seen]
+    assert [len(one) for one in shown] == [1, 1, 1]
+    assert shown[0] != shown[1] == shown[2]
+    assert all(query.format(n) in one.context for one in seen for n in range(2))
+    attempts = folder.read(TrialKey("arm", "t001", 0)).attempts()
+    events = [
+        a.trajectory.resolve(e.data) for a in attempts for e in a.trajectory.of("memory_retrieved")
+    ]
+    assert [len(one["demonstrations"]) for one in events] == [1, 1, 1]
+    # Those of the texts, which are the same.
+    assert len({one["tokens"] - one["demonstrations"][0]["tokens"] for one in events}) == 1
 
 
 def test_a_placebo_shows_turns_where_turns_are_found_and_all_are_told(
