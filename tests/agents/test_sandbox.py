@@ -45,10 +45,16 @@ def sparql_peek(ref: RefLike, n: int = 5) -> Rows:
     )
 
 
+def sparql_stats(ref: RefLike) -> dict[str, object]:
+    """Return what is unknown."""
+    return {"rows": None, "columns": [None, 1]}
+
+
 @pytest.fixture(scope="module")
 def sandbox() -> Iterator[Sandbox]:
     box = Sandbox(timeout_s=4)
-    box.tools.update({"sparql_query": sparql_query, "sparql_peek": sparql_peek})
+    tools = {"sparql_query": sparql_query, "sparql_peek": sparql_peek}
+    box.tools.update(tools | {"sparql_stats": sparql_stats})
     yield box
     box.shutdown()
 
@@ -78,6 +84,11 @@ def test_rows_are_a_list_that_carries_its_source(sandbox: Sandbox) -> None:
     assert sandbox.execute(code) == (
         "True UniProt 45 True\n[{'given': 'results_0', 'n': 5}]\n(44 more)\n"
     )
+
+
+def test_what_is_unbound_is_none(sandbox: Sandbox) -> None:
+    code = "found = sparql_stats('results_0')\nprint(found, found['rows'] is None)"
+    assert sandbox.execute(code) == "{'rows': None, 'columns': [None, 1]} True\n"
 
 
 def test_a_tool_error_can_be_caught_by_its_name(sandbox: Sandbox) -> None:
