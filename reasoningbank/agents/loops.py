@@ -26,6 +26,7 @@ from reasoningbank.agents.protocol import (
     Demonstration,
     Episode,
     conclude,
+    last_query_with_rows,
 )
 from reasoningbank.agents.sandbox.interpreter import Sandbox
 from reasoningbank.corpus import Task
@@ -152,6 +153,13 @@ class Repeats:
         """Whether the loop should end."""
         return self._count >= MOST_REPEATS
 
+    def settled(self, recorder: Recorder) -> str | None:
+        """Return the query that a loop ended by repeats ran last, if it had rows.
+
+        Asked to extract it, a small model changes it: it adds a LIMIT.
+        """
+        return last_query_with_rows(recorder.trajectory()) if self.too_many else None
+
 
 def _normalized(text: str) -> str:
     # Code that differs in its indentation is no repeat: it fixes an IndentationError.
@@ -274,6 +282,8 @@ class RecordedRLM(dspy.RLM):  # type: ignore[misc]
     def _extract_fallback(self, *args: Any, **kwargs: Any) -> Any:
         self._meter.check()
         self.submitted = False
+        if ran := self.repeats.settled(self._recorder):
+            return dspy.Prediction(sparql=ran)
         return super()._extract_fallback(*args, **kwargs)
 
 
@@ -339,6 +349,8 @@ class RecordedReAct(dspy.ReAct):  # type: ignore[misc]
         meter = self._episode.meter
         if module is not self.react:
             meter.check()
+            if ran := self.repeats.settled(self._episode.recorder):
+                return dspy.Prediction(sparql=ran)
             return self._asked(module, trajectory, inputs)
         if self.repeats.too_many:
             # The way out of DSPy's loop; the model made no turn, and none is counted.

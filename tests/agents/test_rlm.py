@@ -88,9 +88,11 @@ def test_a_repeated_turn_gets_a_hint_and_a_second_one_ends_the_loop(
     episode: Callable[..., Episode],
 ) -> None:
     repeated = RUN.replace("\n", "\n\n")
-    script = (turn(RUN), turn(repeated), turn(RUN), {"sparql": QUERY})
+    # Its query had rows, so that no model is asked to extract it.
+    script = (turn(RUN), turn(repeated), turn(RUN), {"sparql": f"{QUERY} LIMIT 1"})
     attempt = solve(episode(*script, iterations=6))
     assert (attempt.sparql, attempt.status) == (QUERY, "fallback")
+    assert attempt.usage.lm_calls == 3
     assert attempt.usage.iterations == 3
     assert [one.code for one in attempt.findings] == ["repeated"]
     assert [text.startswith("[Repeated]") for text in outputs(attempt)] == [False, True, True]
