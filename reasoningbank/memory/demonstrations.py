@@ -148,7 +148,7 @@ def random_demonstration(
 ) -> tuple[ShownDemonstration, tuple[tuple[str, Finding], ...]]:
     """Return a random demonstration like another in tokens, and what the leakage filter removed.
 
-    It is none of those that are shown `besides`.
+    It differs from those that are shown `besides`.
     """
     taken = {like.item.id, *(one.item.id for one in besides)}
     others = (i for i in bank.items() if i.id not in taken and (kinds is None or i.src in kinds))
