@@ -79,7 +79,6 @@ class GraphRun:
     settings: GraphSettings
     start: Any = None
     thread: str = ""
-    durable: bool = False
     waits: bool = False
 
     @property
@@ -91,7 +90,7 @@ class GraphRun:
 
     def steps(self) -> Iterator[tuple[str, NL2SPARQLState]]:
         """Yield each completed node with the whole state, accumulated parts included."""
-        options: dict[str, Any] = {"durability": "sync"} if self.durable else {}
+        options: dict[str, Any] = {"durability": "sync"} if self.thread else {}
         modes = ["updates", "values"]
         events = self.graph.stream(self.start, self.config, stream_mode=modes, **options)
         names: list[str] = []
@@ -475,5 +474,4 @@ class NL2SPARQLAgent:
         graph = build_graph(Nodes(episode, self.settings), saver)
         if saver is not None:
             thread = thread or uuid.uuid4().hex
-        durable = self._checkpoints is not None
-        return GraphRun(graph, episode, self.settings, start, thread, durable)
+        return GraphRun(graph, episode, self.settings, start, thread)
