@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from functools import cache, lru_cache
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, Literal, cast
 
 import pyoxigraph as ox
@@ -79,9 +78,9 @@ _CODES: dict[Severity, str] = {
     "slow-gold",
     "info": "html-question no-language few-instances",
 }
-SEVERITIES: Mapping[str, Severity] = MappingProxyType(
-    {code: severity for severity, codes in _CODES.items() for code in codes.split()}
-)
+SEVERITIES: Mapping[str, Severity] = {
+    code: severity for severity, codes in _CODES.items() for code in codes.split()
+}
 
 _Names = Mapping[URIRef, Sequence[str]]
 #: A task and its parsed gold.
