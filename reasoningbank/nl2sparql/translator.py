@@ -90,9 +90,8 @@ class GraphRun:
 
     def steps(self) -> Iterator[tuple[str, NL2SPARQLState]]:
         """Yield each completed node with the whole state, accumulated parts included."""
-        options: dict[str, Any] = {"durability": "sync"} if self.thread else {}
-        modes = ["updates", "values"]
-        events = self.graph.stream(self.start, self.config, stream_mode=modes, **options)
+        how = {"stream_mode": ["updates", "values"], "durability": "sync" if self.thread else None}
+        events = self.graph.stream(self.start, self.config, **how)
         names: list[str] = []
         state: Any = {}
         while True:
