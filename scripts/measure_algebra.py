@@ -17,7 +17,7 @@ from typing import Any
 from reasoningbank.algebra import ProgramError
 from reasoningbank.algebra.source import parse_program
 from reasoningbank.analysis.statistics import wilson
-from reasoningbank.corpus import load_corpus, split_tasks
+from reasoningbank.corpus import load_corpus
 from reasoningbank.errors import ReasoningBankError
 from reasoningbank.experiment import RunFolder, TrialRecord
 
@@ -34,7 +34,7 @@ def main(run: str = "experiments/results/algebra") -> int:
     """Print one table of verdicts by kind of task, and one of what became of the programs."""
     try:
         records = [record for record in RunFolder(Path(run)).trials() if record.verdict]
-        split = split_tasks(load_corpus("algebra").tasks).by_id()
+        split = load_corpus("algebra").split().by_id()
     except ReasoningBankError as error:
         print(error, file=sys.stderr)
         return 1

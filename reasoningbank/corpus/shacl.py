@@ -22,6 +22,7 @@ import pyoxigraph as ox
 from rdflib import URIRef, namespace
 
 from reasoningbank.corpus.pack import Pack, load_pack
+from reasoningbank.corpus.splits import Split, split_tasks
 from reasoningbank.corpus.task import LoadedTask, QueryForm, Task, check_complexity
 from reasoningbank.findings import Finding
 from reasoningbank.schema import local_name, namespace_of
@@ -343,6 +344,10 @@ class Corpus:
     name: str  #: The pack's name, or the folder's
     tasks: tuple[LoadedTask, ...]  #: Sorted by source file, then by order in the file
     findings: tuple[Finding, ...]  #: Sorted by file (`where`) and code
+
+    def split(self, seed: int = 0) -> Split:
+        """Return train, dev and test with the default shares."""
+        return split_tasks(self.tasks, seed=seed)
 
 
 def load_shacl_tasks(

@@ -380,6 +380,13 @@ def test_of_nothing_every_part_is_empty() -> None:
     assert split_tasks([]).by_id() == {}
 
 
+def test_splits_are_part_of_a_corpus() -> None:
+    tasks = make_tasks(8)
+    corpus = Corpus("mine", tuple(tasks), ())
+    assert corpus.split() == split_tasks(tasks)
+    assert corpus.split(seed=2) == split_tasks(tasks, seed=2)
+
+
 def test_a_task_without_a_group_is_one_by_itself() -> None:
     tasks = [Task(i, "?", "", "http://e/") for i in "ab"]
     assert len(groups_of(tasks)) == 2
