@@ -7,20 +7,17 @@ import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
+from jinja2 import Template
 from pyoxigraph import Literal, NamedNode
 
 from reasoningbank.corpus.pack import SETS, known_packs
-from reasoningbank.corpus.shacl import PREFIXES, SCHEMA, prefix_lines
+from reasoningbank.corpus.shacl import SCHEMA
 from reasoningbank.errors import EndpointError, QueryError, UsageError
-from reasoningbank.schema import (
-    EndpointProfile,
-    is_label,
-    local_name,
-    namespace_of,
-    sampling,
-)
+from reasoningbank.schema import EndpointProfile, is_label, local_name, namespace_of, sampling
 from reasoningbank.sparql import STANDARD_PREFIXES, EndpointConfig, iri
 from reasoningbank.sparql.terms import RDF_TYPE
 
@@ -31,25 +28,6 @@ _MOST_PREFIXES = 200
 _META = tuple(STANDARD_PREFIXES[name] for name in ("rdf", "rdfs", "owl", "sh", "sd", "void"))
 _NAME = re.compile(r"[a-z][a-z0-9_-]*")
 _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[^\W\dA-Z_]+|\d+")
-_STUB = "# Made from the data by `reasoningbank init`: rewrite it as your users ask.\n"
-_EXPERIMENT = """# The gold queries themselves, and one model call per question.
-name = {name}
-title = {title}
-version = 1
-pack = {name}
-seeds = [0]
-metric = "strict"
-
-[[arms]]
-name = "oracle"
-agent = "oracle"
-
-[[arms]]
-name = "direct"
-agent = "direct"
-lm = "local"
-max_tokens = 400
-"""
 
 
 @dataclass(frozen=True)
@@ -89,18 +67,34 @@ def new_pack(name: str, config: EndpointConfig) -> dict[Path, str]:
         examples = _examples(classes, profile)
     names = [one for c in classes for one in (c.iri, *c.properties)]
     prefixes = {**published, **_prefixes(names, published)}
-    title = f"Questions over {config.source}"
-    files = {
-        folder / "pack.toml": _pack(name, config, prefixes, names),
-        folder / "schema.ttl": _schema(classes, prefixes),
-        folder / "examples" / "prefixes.ttl": _declared(name, prefixes),
-        experiment: _EXPERIMENT.format(name=json.dumps(name), title=json.dumps(title)),
+    vocabularies = prefixes | {"schema": SCHEMA}
+    vocabularies |= {key: STANDARD_PREFIXES[key] for key in ("owl", "rdf", "rdfs")}
+    pages = files("reasoningbank.corpus").joinpath("new_pack.jinja").read_text("utf-8")
+    page: Any = Template(pages, trim_blocks=True, lstrip_blocks=True).make_module(
+        {
+            "name": name,
+            "config": config,
+            "prefixes": prefixes,
+            "vocabularies": vocabularies,
+            "labels": [one for one in dict.fromkeys(names) if is_label(one)],
+            "classes": classes,
+            "properties": dict.fromkeys(one for c in classes for one in c.properties),
+            "literal": Literal,
+            "quoted": json.dumps,
+            "text": _text,
+        }
+    )
+    made = {
+        folder / "pack.toml": page.pack(),
+        folder / "schema.ttl": _shortened(page.schema(), vocabularies),
+        folder / "examples" / "prefixes.ttl": page.declared(),
+        experiment: page.experiment(),
     }
     for number, (kind, question, query) in enumerate(examples, 1):
         key = f"{number}_{kind}"
-        text = _example(name, key, question, _shortened(query, prefixes), config.url)
-        files[folder / "examples" / f"{key}.ttl"] = text
-    return files
+        text = page.example(key, question, _shortened(query, prefixes))
+        made[folder / "examples" / f"{key}.ttl"] = text
+    return made
 
 
 def _classes(profile: EndpointProfile) -> list[FoundClass]:
@@ -203,67 +197,3 @@ def _shortened(query: str, prefixes: Mapping[str, str]) -> str:
         return match[0]
 
     return re.sub(r"(?<!\^\^)<([^<>\s]+)>", short, query)
-
-
-def _head(pack: str, *more: str) -> str:
-    declared = {name: STANDARD_PREFIXES[name] for name in more}
-    return prefix_lines({"ex": f"urn:reasoningbank:{pack}/examples/", **PREFIXES, **declared})
-
-
-def _example(pack: str, key: str, question: str, query: str, address: str) -> str:
-    form = "ask" if query.startswith("ASK") else "select"
-    return f"""{_STUB}{_head(pack)}
-ex:{key} a sh:SPARQLExecutable, sh:SPARQL{form.title()}Executable ;
-    rdfs:comment {Literal(question, language="en")} ;
-    sh:prefixes ex:prefixes ;
-    sh:{form} {Literal(query)} ;
-    schema:target <{address}> ;
-    schema:keywords "stub" ;
-    rb:group "{key}" .
-"""
-
-
-def _declared(pack: str, prefixes: Mapping[str, str]) -> str:
-    declared = ",\n".join(
-        f'    [ sh:prefix "{prefix}" ; sh:namespace "{iri}"^^xsd:anyURI ]'
-        for prefix, iri in sorted(prefixes.items())
-    )
-    return (
-        f"{_head(pack, 'owl', 'xsd')}\nex:prefixes a owl:Ontology ;\n  sh:declare\n{declared} .\n"
-    )
-
-
-def _pack(
-    name: str, config: EndpointConfig, prefixes: Mapping[str, str], names: Iterable[str]
-) -> str:
-    labels = [one for one in dict.fromkeys(names) if is_label(one)]
-    lines = [
-        f"title = {json.dumps(f'What {config.source} holds')}",
-        f"name = {json.dumps(name)}",
-        f"endpoint = {json.dumps(config.url)}",
-        'authority = ""  # who is responsible for the endpoint',
-        'licence = ""  # of its data, e.g. CC-BY-4.0',
-        'languages = ["en"]',
-        'schema = "schema.ttl"',
-        *([f"label_properties = {json.dumps(labels)}"] if labels else []),
-        "",
-        "[prefixes]",
-        *(f"{json.dumps(prefix)} = {json.dumps(iri)}" for prefix, iri in sorted(prefixes.items())),
-    ]
-    return "\n".join(lines) + "\n"
-
-
-def _schema(classes: Sequence[FoundClass], prefixes: Mapping[str, str]) -> str:
-    names = {**prefixes, "schema": SCHEMA}
-    names |= {key: STANDARD_PREFIXES[key] for key in ("owl", "rdf", "rdfs")}
-    lines = ["# Classes and properties as found in the data; write what they mean as rdfs:comment."]
-    lines.append(prefix_lines(dict(sorted(names.items()))).rstrip())
-    for one in classes:
-        counted = "" if one.count is None else f"  # {one.count:,} seen"
-        label = Literal(_text(one.iri))
-        lines.append(f"\n<{one.iri}> a owl:Class ; rdfs:label {label} .{counted}")
-    for name in dict.fromkeys(p for one in classes for p in one.properties):
-        owners = ", ".join(f"<{one.iri}>" for one in classes if name in one.properties)
-        lines.append(f"\n<{name}> a rdf:Property ; rdfs:label {Literal(_text(name))} ;")
-        lines.append(f"    schema:domainIncludes {owners} .")
-    return _shortened("\n".join(lines), names) + "\n"

@@ -37,9 +37,6 @@ SPEX = "https://purl.expasy.org/sparql-examples/ontology#"
 #: Our own annotations of examples: group, bag, ordered.
 RB = "urn:reasoningbank:ontology#"
 
-#: The prefixes of a written file of examples, besides ``ex:``.
-PREFIXES = {"rb": RB, "rdfs": RDFS, "schema": SCHEMA, "sh": SH}
-
 #: The property that holds the query → its form.
 QUERY_PROPERTIES = {
     SH + "select": "SELECT",
@@ -75,11 +72,6 @@ _HTML = "http://www.w3.org/1999/02/22-rdf-syntax-ns#HTML"
 _TRUE = ("true", "1")
 
 Value = ox.NamedNode | ox.BlankNode | ox.Literal
-
-
-def prefix_lines(prefixes: Mapping[str, str]) -> str:
-    """Return the declarations of prefixes in Turtle."""
-    return "".join(f"@prefix {name}: <{iri}> .\n" for name, iri in prefixes.items())
 
 
 @lru_cache(maxsize=1024)

@@ -14,7 +14,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
-from types import MappingProxyType
 from typing import Literal, get_args
 
 from reasoningbank.corpus.task import Task, shuffle_key
@@ -30,7 +29,6 @@ PARTS: tuple[SplitName, ...] = get_args(SplitName)
 _ENDS: tuple[tuple[float, SplitName], ...] = ((0.5, "train"), (0.7, "dev"), (1.0, "test"))
 Level = Literal["iid", "compositional", "zero-shot"]
 LEVELS: tuple[Level, ...] = get_args(Level)
-_NO_PREFIXES: Mapping[str, str] = MappingProxyType({})
 
 #: A group belongs to the stratum of its rarest form.
 _RARE_FIRST = ("UPDATE", "DESCRIBE", "CONSTRUCT", "ASK", "SELECT")
@@ -101,9 +99,7 @@ def split_tasks(tasks: Iterable[Task], seed: int = 0) -> Split:
 
 
 def levels(
-    tasks: Iterable[Task],
-    training: Iterable[Task | str],
-    prefixes: Mapping[str, str] = _NO_PREFIXES,
+    tasks: Iterable[Task], training: Iterable[Task | str], prefixes: Mapping[str, str] = {}
 ) -> dict[str, Level]:
     """Return the level of each task relative to training tasks.
 

@@ -15,22 +15,18 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from importlib.resources import files
 from itertools import islice
 from pathlib import Path
 from random import Random
 from typing import Annotated, Any, NamedTuple
 
 import pyoxigraph as ox
+from jinja2 import Template
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from reasoningbank.corpus.pack import Pack
-from reasoningbank.corpus.shacl import (
-    CLASS_OF_FORM,
-    PREFIXES,
-    QUERY_PROPERTIES,
-    SPEX,
-    prefix_lines,
-)
+from reasoningbank.corpus.shacl import CLASS_OF_FORM, QUERY_PROPERTIES
 from reasoningbank.corpus.splits import PARTS, SplitName
 from reasoningbank.errors import QueryError, UsageError, invalid_data, read_toml, unknown_key
 from reasoningbank.findings import Finding
@@ -320,30 +316,15 @@ def write_instances(pack: Pack, instances: Sequence[Instance], folder: Path) -> 
         by_template[instance.template.id].append(instance)
     for old in folder.glob("*.ttl"):
         old.unlink()
-    header = prefix_lines({"ex": f"urn:reasoningbank:{pack.key}/instances/", **PREFIXES})
+    file = files("reasoningbank.corpus").joinpath("instances.jinja")
+    page = Template(file.read_text("utf-8"), trim_blocks=True, lstrip_blocks=True)
+    shown = {
+        "pack": pack,
+        "classes": CLASS_OF_FORM,
+        "properties": {form: iri for iri, form in QUERY_PROPERTIES.items()},
+        "literal": ox.Literal,
+    }
     for name, own in by_template.items():
-        text = "\n".join([header, *(_example(pack, instance) for instance in own)])
+        text = page.render(shown, instances=own)
         (folder / f"{name}.ttl").write_text(text, encoding="utf-8")
     return [folder / f"{name}.ttl" for name in by_template]
-
-
-def _example(pack: Pack, instance: Instance) -> str:
-    template = instance.template
-    property_ = next(iri for iri, form in QUERY_PROPERTIES.items() if form == instance.form)
-    comments = ", ".join(
-        str(ox.Literal(text, language=language)) for language, text in instance.questions.items()
-    )
-    query = instance.query.replace("\\", "\\\\").replace('"""', '\\"\\"\\"')
-    lines = [
-        f"ex:{instance.id} a sh:SPARQLExecutable, <{CLASS_OF_FORM[instance.form]}>",
-        f"rdfs:comment {comments}",
-        f'<{property_}> """{query}\n"""',
-        f"schema:target <{pack.endpoint}>",
-        f"schema:keywords {ox.Literal(', '.join(template.keywords) or template.id)}",
-        f'rb:group "{instance.id}"',
-        f'rb:template "{template.id}"',
-        f'rb:split "{instance.split}"',
-    ]
-    lines += [f"<{SPEX}federatesWith> <{address}>" for address in instance.services]
-    lines += [f"rb:{flag} true" for flag in ("bag", "ordered") if getattr(template, flag)]
-    return " ;\n    ".join(lines) + " .\n"

@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from functools import cache, lru_cache
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, Literal, cast
 
 import pyoxigraph as ox
@@ -79,9 +78,9 @@ _CODES: dict[Severity, str] = {
     "slow-gold",
     "info": "html-question no-language few-instances",
 }
-SEVERITIES: Mapping[str, Severity] = MappingProxyType(
-    {code: severity for severity, codes in _CODES.items() for code in codes.split()}
-)
+SEVERITIES: Mapping[str, Severity] = {
+    code: severity for severity, codes in _CODES.items() for code in codes.split()
+}
 
 _Names = Mapping[URIRef, Sequence[str]]
 #: A task and its parsed gold.
@@ -109,7 +108,6 @@ def validate(
     client: SPARQLClient | None = None,
     *,
     slow_s: float = SLOW_S,
-    max_rows: int = MOST_ROWS,
 ) -> tuple[Finding, ...]:
     """Check a corpus and report everything odd about it, its questions in all languages.
 
@@ -121,7 +119,6 @@ def validate(
         path: A pack, its name, its folder, or any folder of Turtle files.
         client: Client of the endpoint on which every gold is run; without one none is run.
         slow_s: Seconds after which a gold is called slow.
-        max_rows: Most rows or triples read of one answer.
 
     Returns:
         The findings of `load_corpus` and those of the checks, sorted by file and code.
@@ -145,7 +142,7 @@ def validate(
         found += _unmentioned([(task, parsed[task.id]) for task in own], client, labels)
     if client is not None:
         golds = [task for task in corpus.tasks if checked[task.id] is not None]
-        found += _gold_findings(golds, client, slow_s=slow_s, max_rows=max_rows)
+        found += _gold_findings(golds, client, slow_s)
     unique = {(f.where, f.code, f.what): f for f in found}
     return tuple(unique[key] for key in sorted(unique))
 
@@ -330,9 +327,7 @@ def _shown(node: Node) -> str:
     return f"<{text}>" if isinstance(node, URIRef) else repr(text)
 
 
-def _gold_findings(
-    tasks: Sequence[Task], client: SPARQLClient, *, slow_s: float, max_rows: int
-) -> Iterator[Finding]:
+def _gold_findings(tasks: Sequence[Task], client: SPARQLClient, slow_s: float) -> Iterator[Finding]:
     """Run golds one after the other, which is polite and keeps times accurate."""
     down = 0
     for number, task in enumerate(tasks):
@@ -343,7 +338,7 @@ def _gold_findings(
             return
         began = time.monotonic()
         try:
-            result = client.query(task.expected_sparql, max_rows=max_rows)
+            result = client.query(task.expected_sparql, max_rows=MOST_ROWS)
         except (QueryError, EndpointError) as error:
             down = down + 1 if isinstance(error, EndpointError) else 0
             yield _finding(task, "gold-fails", f"the gold fails: {error}", error=error.code)

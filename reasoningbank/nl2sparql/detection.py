@@ -202,7 +202,6 @@ def value_detector_of(pack: Pack) -> PatternDetector:
     return PatternDetector(patterns.model_copy(update={"patterns": patterns.values, "values": ()}))
 
 
-@lru_cache(maxsize=4096)
 def _expression(rule: str, language: str) -> re.Pattern[str]:
     """Return a rule as an expression over lines of tokens; its groups are what it matches."""
     parts: list[str] = []

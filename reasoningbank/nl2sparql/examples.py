@@ -15,7 +15,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from types import MappingProxyType
 from typing import Self
 
 import numpy as np
@@ -54,15 +53,13 @@ from reasoningbank.sparql.tokens import Token as QueryToken
 #: Weights of the dense, the lexical and the pattern score.
 WEIGHTS = (0.4, 0.3, 0.3)
 #: Ways of retrieving, with their weights; None for random examples.
-RETRIEVALS = MappingProxyType(
-    {
-        "hybrid": WEIGHTS,
-        "semantic": (1.0, 0.0, 0.0),
-        "bm25": (0.0, 1.0, 0.0),
-        "pattern": (0.0, 0.0, 1.0),
-        "random": None,
-    }
-)
+RETRIEVALS: Mapping[str, tuple[float, float, float] | None] = {
+    "hybrid": WEIGHTS,
+    "semantic": (1.0, 0.0, 0.0),
+    "bm25": (0.0, 1.0, 0.0),
+    "pattern": (0.0, 0.0, 1.0),
+    "random": None,
+}
 _lock = threading.Lock()
 #: From here a model changes the example's query instead of writing a new one.
 NEAR = 0.8

@@ -142,9 +142,9 @@ def _write(
         "\n\n".join(filter(None, rules)),
         [PackExample(one["id"], one["nl"], one["sparql"]) for one in shown],
         failed_queries(state),
-        nodes.lm,
+        nodes.episode.lm,
         notes=_notes(state),
-        temperature=stuck_temperature(nodes.lm) if state["repeated"] else None,
+        temperature=stuck_temperature(nodes.episode.lm) if state["repeated"] else None,
     )
     used = [one["id"] for one in shown]
     tried = [one["sparql"] for one in state["refinement_history"]]
@@ -194,7 +194,7 @@ def mermaid_picture(
     pack: Pack | str = "liita", settings: GraphSettings | None = None, *, inside: bool = False
 ) -> str:
     """Return the graph of a pack as Mermaid text, with the writers' steps if `inside`."""
-    nodes = Nodes(Episode(_NOWHERE, {}), as_pack(pack), settings or GraphSettings())
+    nodes = Nodes(Episode(_NOWHERE, {}, pack=as_pack(pack)), settings or GraphSettings())
     # Depth 1 draws the routing to the writers, 2 the steps of each.
     return str(build_graph(nodes).get_graph(xray=2 if inside else False).draw_mermaid())
 

@@ -20,14 +20,8 @@ from rdflib.term import URIRef
 
 from reasoningbank.agents.calling import RecordedClient, ask_once
 from reasoningbank.agents.protocol import Episode
-from reasoningbank.corpus import Pack
 from reasoningbank.errors import QueryError, UsageError
-from reasoningbank.nl2sparql.confidence import (
-    Calibration,
-    Confidence,
-    confidence_score,
-    load_calibration,
-)
+from reasoningbank.nl2sparql.confidence import Confidence, confidence_score, load_calibration
 from reasoningbank.nl2sparql.detection import Detected, detector_of
 from reasoningbank.nl2sparql.examples import ExampleSettings, Retrieved
 from reasoningbank.nl2sparql.hints import load_constraints, load_patterns
@@ -262,29 +256,18 @@ class VerifyRows(dspy.Signature):  # type: ignore[misc]
     issues: list[str] = dspy.OutputField(desc="what is wrong with it; [] if nothing is")
 
 
-@dataclass(frozen=True)
 class Nodes:
-    """The nodes over one episode: the model `lm` writes, `fast` does the other steps."""
+    """The nodes over one episode; the model of its extract step does all but write."""
 
-    episode: Episode
-    pack: Pack
-    settings: GraphSettings
-    lm: Any = None
-    fast: Any = None
-    calibration: Calibration | None = None
-
-    @classmethod
-    def of(cls, episode: Episode, settings: GraphSettings) -> Nodes:
-        """Return the nodes of an episode; the model of its extract step is the fast tier."""
-        pack = episode.required_pack("graph")
-        fast = episode.extractor or episode.lm
-        table = load_calibration(pack, model=getattr(episode.lm, "model", ""))
-        return cls(episode, pack, settings, episode.lm, fast, table)
+    def __init__(self, episode: Episode, settings: GraphSettings) -> None:
+        self.episode, self.settings = episode, settings
+        self.pack = episode.required_pack("graph")
+        self._calibration = load_calibration(self.pack, model=getattr(episode.lm, "model", ""))
 
     def ask_fast(self, signature: Any, **inputs: str) -> dict[str, Any]:
         """Count a turn, and ask the fast model; empty if its reply cannot be parsed."""
         self.episode.meter.turn()
-        return ask_once(signature, inputs, lm=self.fast)
+        return ask_once(signature, inputs, lm=self.episode.extractor or self.episode.lm)
 
     def record(self, step: str, found: Mapping[str, Any]) -> None:
         """Record that a step is done."""
@@ -469,7 +452,7 @@ class Nodes:
         if number:
             like = best["similarity"]
             score = confidence_score(valid=best["valid"], similarity=like, attempts=number)
-            table = self.calibration
+            table = self._calibration
         return {
             "final_sparql": best["sparql"],
             "is_valid": best["valid"],
@@ -477,7 +460,7 @@ class Nodes:
             "validation_errors": [one["text"] for one in best["problems"]],
             "result_count": best["result_count"],
             **vars(Confidence.of(score, table, _explanation(state, best))),
-            "calibrated": self.calibration is not None,
+            "calibrated": self._calibration is not None,
         }
 
 

@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import dspy
 
@@ -79,7 +79,6 @@ class GraphRun:
     settings: GraphSettings
     start: Any = None
     thread: str = ""
-    durable: bool = False
     waits: bool = False
 
     @property
@@ -91,9 +90,8 @@ class GraphRun:
 
     def steps(self) -> Iterator[tuple[str, NL2SPARQLState]]:
         """Yield each completed node with the whole state, accumulated parts included."""
-        options: dict[str, Any] = {"durability": "sync"} if self.durable else {}
-        modes = ["updates", "values"]
-        events = self.graph.stream(self.start, self.config, stream_mode=modes, **options)
+        how = {"stream_mode": ["updates", "values"], "durability": "sync" if self.thread else None}
+        events = self.graph.stream(self.start, self.config, **how)
         names: list[str] = []
         state: Any = {}
         while True:
@@ -170,7 +168,7 @@ class GraphAgent(GraphSettings):
             max_attempts=min(self.max_attempts, episode.budget.iterations),
             timeout_s=min(self.timeout_s, episode.endpoint.timeout_s),
         )
-        graph = build_graph(Nodes.of(episode, settings))
+        graph = build_graph(Nodes(episode, settings))
         state = initial_state(task.query, task.language, advice=episode.context)
         try:
             for _, reached in GraphRun(graph, episode, settings, state).steps():
@@ -185,8 +183,7 @@ class GraphAgent(GraphSettings):
         return conclude(episode, sparql, "fallback", findings)
 
 
-@dataclass(frozen=True)
-class Tiers:
+class Tiers(NamedTuple):
     """Names of the two models: the default one writes, the fast one does the other steps."""
 
     default: str
@@ -221,18 +218,19 @@ def open_tiers(
     tiers: Tiers, stack: contextlib.ExitStack, api_key: str | None = None
 ) -> tuple[dspy.BaseLM, dspy.BaseLM]:
     """Open both models, for as long as a stack is open; a key is for the hosted ones."""
-    names = (tiers.default, tiers.fast)
-    keyed = {name for name in names if api_key and not parse_name(name).is_local}
+    keyed = {name for name in tiers if api_key and not parse_name(name).is_local}
     serving = sorted({name.partition("/")[0] for name in keyed})
     if api_key and not keyed:
-        raise UsageError("a local model takes no key", where=names[0], hint="leave api_key out")
+        raise UsageError(
+            "a local model takes no key", where=tiers.default, hint="leave api_key out"
+        )
     if len(serving) > 1:
         raise UsageError(
             f"one key cannot be for {' and '.join(serving)}",
-            where=" and ".join(name for name in names if name in keyed),
+            where=" and ".join(name for name in tiers if name in keyed),
             hint="leave api_key out and set the environment variable of each",
         )
-    opened = {n: stack.enter_context(open_lm(n)) for n in dict.fromkeys(names) if n not in keyed}
+    opened = {n: stack.enter_context(open_lm(n)) for n in dict.fromkeys(tiers) if n not in keyed}
 
     def tier(name: str, role: str) -> dspy.BaseLM:
         if name in opened:
@@ -472,8 +470,7 @@ class NL2SPARQLAgent:
             pack=self.pack,
             hidden=self._hidden,
         )
-        graph = build_graph(Nodes.of(episode, self.settings), saver)
+        graph = build_graph(Nodes(episode, self.settings), saver)
         if saver is not None:
             thread = thread or uuid.uuid4().hex
-        durable = self._checkpoints is not None
-        return GraphRun(graph, episode, self.settings, start, thread, durable)
+        return GraphRun(graph, episode, self.settings, start, thread)

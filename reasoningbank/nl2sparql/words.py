@@ -8,13 +8,12 @@ language at once, since users mix them. Which language it is in is decided by it
 from __future__ import annotations
 
 import re
-import threading
 import tomllib
 import unicodedata
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import snowballstemmer  # type: ignore[import-untyped, unused-ignore]
 
@@ -48,7 +47,6 @@ _SILENT = frozenset(_WORDS["common"].split()).union(*_ARTICLES.values(), *_JOINE
 FUNCTION_WORDS: Mapping[str, frozenset[str]] = {
     language: frozenset(text.split()) for language, text in _WORDS["functions"].items()
 }
-_STEMMING = threading.Lock()
 
 
 class QuestionToken(NamedTuple):
@@ -99,17 +97,11 @@ def folded(text: str) -> str:
     return "".join(c for c in letters if not unicodedata.combining(c))
 
 
-@lru_cache(maxsize=8)
-def _stemmer(language: str) -> Any:
-    return snowballstemmer.stemmer(LANGUAGES[language])
-
-
 @lru_cache(maxsize=65_536)
 def stem(word: str, language: str) -> str:
     """Return the stem of a word, its accents folded first."""
-    # A stemmer holds the word that it works on.
-    with _STEMMING:
-        return str(_stemmer(language).stemWord(folded(word)))
+    # A stemmer holds the word that it works on: threads cannot share one.
+    return str(snowballstemmer.stemmer(LANGUAGES[language]).stemWord(folded(word)))
 
 
 def stream(tokens: Sequence[QuestionToken], language: str) -> list[tuple[int, str]]:

@@ -33,8 +33,10 @@ def is_loopback(address: str) -> bool:
         >>> is_loopback("0.0.0.0"), is_loopback("https://evil.example/")
         (False, False)
     """
-    host = (urlsplit(address).hostname or "") if "//" in address else address
+    host = address
     try:
+        if "//" in address:
+            host = urlsplit(address).hostname or ""
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return host.lower() == "localhost"

@@ -9,7 +9,7 @@ import logging
 import secrets
 import socket
 import threading
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -362,17 +362,6 @@ def serve_page(
     if not is_loopback(host) and not settings.token:
         hint = "set a token, or listen on 127.0.0.1"
         raise UsageError("others can reach this address", where=host, hint=hint, code="no-token")
-    with _listening(host, port) as bound:
-        name = f"[{host}]" if ":" in host else host
-        query = f"?token={settings.token}" if settings.token else ""
-        on_ready(f"http://{name}:{bound.getsockname()[1]}/{query}")
-        app = make_app(settings)
-        config = uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=GRACE_S)
-        uvicorn.Server(config).run([bound])
-
-
-@contextlib.contextmanager
-def _listening(host: str, port: int) -> Iterator[socket.socket]:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         bound = socket.create_server((host, port), family=family)
@@ -380,4 +369,9 @@ def _listening(host: str, port: int) -> Iterator[socket.socket]:
         what, hint = f"cannot listen ({error.strerror})", "choose another --port, or 0 for any"
         raise SetupError(what, where=f"{host}:{port}", hint=hint, code="port") from None
     with bound:
-        yield bound
+        name = f"[{host}]" if ":" in host else host
+        query = f"?token={settings.token}" if settings.token else ""
+        on_ready(f"http://{name}:{bound.getsockname()[1]}/{query}")
+        app = make_app(settings)
+        config = uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=GRACE_S)
+        uvicorn.Server(config).run([bound])

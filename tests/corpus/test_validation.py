@@ -181,7 +181,10 @@ def _golds(folder: Folder, **queries: str) -> Path:
     return folder(**texts)
 
 
-def test_golds_are_run(folder: Folder, trees: EndpointConfig) -> None:
+def test_golds_are_run(
+    folder: Folder, trees: EndpointConfig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("reasoningbank.corpus.validation.MOST_ROWS", 5)
     root = _golds(
         folder,
         fine="SELECT ?s { ?s a <http://e/Tree> }",
@@ -191,7 +194,7 @@ def test_golds_are_run(folder: Folder, trees: EndpointConfig) -> None:
         fails="SELECT ?s { ?s a <http://e/Tree> SERVICE <https://far.example/> { ?s ?p ?o } }",
         broken="SELECT ?s {",
     )
-    found = validate(root, SPARQLClient(trees), max_rows=5)
+    found = validate(root, SPARQLClient(trees))
     told = {(f.where, f.code) for f in found if f.code != "federates-mismatch"}
     assert told == {
         ("broken.ttl", "query-syntax"),
