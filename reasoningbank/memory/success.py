@@ -29,7 +29,7 @@ from reasoningbank.memory.skeleton import (
 )
 from reasoningbank.schema import is_empty, local_name
 from reasoningbank.schema.names import used_names
-from reasoningbank.sparql import BooleanResult
+from reasoningbank.sparql import BooleanResult, iri
 from reasoningbank.sparql.query import PreparedQuery, prepare
 from reasoningbank.sparql.terms import RDF_TYPE
 from reasoningbank.sparql.tokens import tokenize, without_comments
@@ -83,8 +83,7 @@ def success_draft(experience: Experience, facts: Facts) -> Draft | Rejected:
     try:
         lesson = Lesson(experience, facts)
         prepared = prepare(query, prefixes=facts.namespaces)
-        # ASK and counts have one row.
-        if experience.rows in (1, None) and _matches_nothing(prepared, lesson.skeleton, facts):
+        if _matches_nothing(prepared, lesson.skeleton, facts):
             doubt = "its patterns match nothing, so many a wrong query gives its answer too"
             return experience.uncertain("success", "unproven", doubt)
     except QueryError as error:
@@ -118,17 +117,27 @@ def _doubt(experience: Experience) -> str:
 
 
 def _matches_nothing(prepared: PreparedQuery, skeleton: Skeleton, facts: Facts) -> bool:
-    """Return whether a query answers no or zero whatever its resources and texts are."""
+    """Return whether a query answers no or zero for all resources of its slots' classes."""
+    words = {token.text.upper() for token in outline(prepared.text).body if token.kind == "word"}
+    if prepared.form != "ASK" and not words & _AGGREGATES:
+        return False
     found = facts.ask(prepared.text)
     if found is None or not is_empty(found, prepared):
         return False
     query = read_query(filled(skeleton.text, {slot.name: slot.value for slot in skeleton.slots}))
     ends = {end for one in query.triple_patterns() for end in (one.subject, one.object)}
-    values = {s.name: f"?{s.name}" if s.value in ends else s.value for s in skeleton.slots}
+    values, classes = {}, []
+    for slot in skeleton.slots:
+        is_open = slot.value in ends
+        values[slot.name] = f"?{slot.name}" if is_open else slot.value
+        name = facts.iri_of(slot.value) if is_open and slot.kind == "resource" else None
+        if name is not None and (kind := facts.kind_of(name)):
+            classes.append(f"?{slot.name} a {iri(kind)} . ")
     opened = read_query(filled(skeleton.text, values))
     if opened.where is None:
         return False
-    found = facts.ask(f"ASK {opened.text[opened.where.start : opened.where.end]}")
+    where = opened.text[opened.where.start : opened.where.end]
+    found = facts.ask(f"ASK {{ {''.join(classes)}{where} }}")
     return isinstance(found, BooleanResult) and not found.value
 
 

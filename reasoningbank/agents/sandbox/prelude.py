@@ -12,12 +12,12 @@ import itertools as _itertools
 import json as _json
 import sys as _sys
 
-from pyodide.ffi import jsnull as _rb_jsnull
-
 #: Most characters that one turn may print; more than a prompt would ever hold.
 _RB_PRINTED = 1_000_000
 #: Characters of an error, and of the line that raised it.
 _RB_SAID, _RB_PLACE = 5_000, 200
+#: What None becomes on the way through JavaScript; outside of Pyodide it stays None.
+_RB_NULL = getattr(_sys.modules.get("pyodide.ffi"), "jsnull", None)
 
 
 ToolError = type("ToolError", (RuntimeError,), {})
@@ -85,8 +85,7 @@ def _rb_decode(value):
         return {key: _rb_decode(item) for key, item in value.items()}
     if isinstance(value, list):
         return [_rb_decode(item) for item in value]
-    # What an unbound variable, and any None, becomes on the way through JavaScript.
-    return None if value is _rb_jsnull else value
+    return None if value is _RB_NULL else value
 
 
 def _rb_wrap(tool):

@@ -77,10 +77,10 @@ def test_what_was_not_seen_to_work_is_rejected(
 @pytest.mark.parametrize(
     ("query", "kept"),
     [
-        # In the data, no protein has a disease by this path.
-        ("ASK { uniprotkb:P04637 up:disease disease:3654 }", False),
+        # No protein has up:disease; its annotations have.
+        ("ASK { uniprotkb:P04637 up:disease disease:5082 }", False),
         ("SELECT (COUNT(?d) AS ?n) { uniprotkb:P04637 up:disease ?d }", False),
-        ("ASK { uniprotkb:P04637 up:annotation/up:disease <http://purl.uniprot.org/x> }", True),
+        ("ASK { uniprotkb:P04637 up:annotation/up:disease disease:5082 }", True),
         ("SELECT (COUNT(?s) AS ?n) { uniprotkb:P0AD86 up:annotation/up:disease ?s }", True),
     ],
 )
