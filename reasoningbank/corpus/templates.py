@@ -22,7 +22,6 @@ from random import Random
 from typing import Annotated, Any, NamedTuple
 
 import pyoxigraph as ox
-from jinja2 import Template
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from reasoningbank.corpus.pack import Pack
@@ -316,6 +315,8 @@ def write_instances(pack: Pack, instances: Sequence[Instance], folder: Path) -> 
         by_template[instance.template.id].append(instance)
     for old in folder.glob("*.ttl"):
         old.unlink()
+    from jinja2 import Template  # 20 ms that only building a pack needs
+
     file = files("reasoningbank.corpus").joinpath("instances.jinja")
     page = Template(file.read_text("utf-8"), trim_blocks=True, lstrip_blocks=True)
     shown = {

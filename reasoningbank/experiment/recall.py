@@ -46,7 +46,7 @@ from reasoningbank.memory.distill import Distiller
 from reasoningbank.memory.item import Turn
 from reasoningbank.memory.schema_card import SchemaCard
 from reasoningbank.retrieval import Embedder, open_embedder
-from reasoningbank.sparql import Discovery, EntityLinker, discover
+from reasoningbank.sparql import Discovery, discover
 from reasoningbank.tools import SPARQLTools
 from reasoningbank.trajectory import Recorder
 
@@ -186,7 +186,11 @@ class MemoryParts:
             own=imported(memory.retriever) if memory.retriever else None,
             **shown,
         )
-        turns = self._turns(found, job.arm, linker) if memory.demonstrations else ()
+        # An attempt sees one item as worked turns, a retry the next one.
+        retry = job.arm.sampling if job.arm.sampling and job.arm.sampling.kind == "retry" else None
+        most = (retry.k if retry else 1) if memory.demonstrations else 0
+        items = (one.item for one in found.found)
+        turns = shown_demonstrations(items, most, self._work, linker)
         if not isinstance(memory, RandomMemory):
             return replace(found, demonstrations=turns)
         chance: dict[str, Any] = {"seed": job.seed, "kinds": _kinds(memory)}
@@ -202,14 +206,6 @@ class MemoryParts:
             filtered_out |= dict(removed)
         removed_items = tuple(filtered_out.items())
         return replace(items_at_random, demonstrations=tuple(drawn), filtered_out=removed_items)
-
-    def _turns(
-        self, found: Retrieval, arm: Arm, linker: EntityLinker | None
-    ) -> tuple[ShownDemonstration, ...]:
-        """Return the worked turns that an attempt sees beside the texts of all, or retries see."""
-        retries = arm.sampling is not None and arm.sampling.kind == "retry"
-        most = arm.sampling.k if arm.sampling is not None and retries else 1
-        return shown_demonstrations((one.item for one in found.found), most, self._work, linker)
 
     def _uses(self, arm: Arm, part: Literal["examples", "tools"]) -> bool:
         # Making a user's agent may take long.

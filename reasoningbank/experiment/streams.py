@@ -94,7 +94,6 @@ def retrieved_in(record: TrialRecord) -> tuple[str, ...]:
         item
         for trajectory in (attempt.trajectory for attempt in record.attempts())
         for event in trajectory.of("memory_retrieved")
-        for data in (trajectory.resolve(event.data),)
-        for item in (*(data.get("items") or ()), *(data.get("demonstrations") or ()))
+        for item in trajectory.resolve(event.data).get("items") or ()
     )
     return tuple(dict.fromkeys(str(item["id"]) for item in shown))

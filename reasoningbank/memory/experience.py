@@ -55,7 +55,7 @@ class Draft:
 
     It says that the names in `denied` do not exist; `constants` are values of its own question,
     which are no answers; `slots` is a line with the values of its slots; `probe` is its pattern
-    with values in them.
+    with values in them; `unproven`: any query that matches nothing gives the same answer.
     """
 
     title: str
@@ -73,6 +73,7 @@ class Draft:
     slots: str = ""
     probe: str = ""
     author: str = "rules"
+    unproven: bool = False
 
     def item(self, scope: Scope) -> MemoryItem:
         """Return the item."""

@@ -188,6 +188,9 @@ class Grounding:
             found.append(Finding("only-question", "it says nothing but the question"))
         turns = "\n".join(f"{t.reasoning}\n{t.code}\n{t.output}" for t in draft.turns)
         found += self._secrets(f"{draft.pattern}\n{draft.question}\n{draft.query}\n{turns}")
+        if draft.unproven:
+            what = "its patterns match nothing, so many a wrong query gives its answer too"
+            found.append(Finding("unproven", what))
         return list(dict.fromkeys(found))
 
     def of_text(self, draft: Draft, text: str) -> list[Finding]:

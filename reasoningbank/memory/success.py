@@ -83,9 +83,6 @@ def success_draft(experience: Experience, facts: Facts) -> Draft | Rejected:
     try:
         lesson = Lesson(experience, facts)
         prepared = prepare(query, prefixes=facts.namespaces)
-        if _matches_nothing(prepared, lesson.skeleton, facts):
-            doubt = "its patterns match nothing, so many a wrong query gives its answer too"
-            return experience.uncertain("success", "unproven", doubt)
     except QueryError as error:
         return experience.uncertain("success", error.code, error.what)
     return Draft(
@@ -102,6 +99,7 @@ def success_draft(experience: Experience, facts: Facts) -> Draft | Rejected:
         question=experience.question,
         query=shortened(query, facts.namespaces),
         turns=turns_of(experience.trajectory, query),
+        unproven=_matches_nothing(prepared, lesson.skeleton, facts),
     )
 
 

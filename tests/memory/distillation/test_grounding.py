@@ -84,7 +84,7 @@ def test_a_text_does_not_tell_what_the_attempt_found(facts: Facts) -> None:
 
 
 def test_a_property_in_place_of_a_class_is_rejected(facts: Facts, distiller: Distiller) -> None:
-    distilled = distiller.distil([attempt("SELECT ?p { ?p a up:mass }", success=True)])
+    distilled = distiller.distil([attempt("ASK { ?p a up:mass }", success=True)])
 
     assert distilled.rejected[0].code == "wrong-role"
 
