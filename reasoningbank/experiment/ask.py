@@ -131,7 +131,7 @@ class Solver:
         if bank is not None:
             # No record is kept, so the bank needs no name.
             recall = self._parts.recall(Job(self.arm, task), Given(), lambda: bank)
-        attempt = self._attempt(task, recall, watch)
+        attempt = self.attempt(task, recall, watch)
         shown = tuple(str(one["id"]) for one in (recall.event or {}).get("items", ()))
         rows, note = self.rows(attempt.sparql)
         return AskResult(attempt.sparql, rows, note, attempt, shown)
@@ -161,7 +161,7 @@ class Solver:
 
         def answer(question: str, adopt: Callable[[Any], None]) -> str | None:
             lm = None if self.arm.lm in self.context.models else dspy.settings.lm
-            return self._attempt(self._task(question), Recall(adopt=adopt), lm=lm).sparql
+            return self.attempt(self._task(question), Recall(adopt=adopt), lm=lm).sparql
 
         agent = make_agent(self.arm.agent, **self.arm.options)
         return program_of(answer) if getattr(agent, "compiles", False) else AgentProgram({}, answer)
@@ -174,7 +174,10 @@ class Solver:
         language = self.language or asked_language(question, self.pack)
         return Task("ask", question, "", self.pack.endpoint, language=language)
 
-    def _attempt(self, task: Task, recall: Recall, watch: Any = None, lm: Any = None) -> Attempt:
+    def attempt(
+        self, task: Task, recall: Recall = NOTHING, watch: Any = None, lm: Any = None
+    ) -> Attempt:
+        """Return the agent's attempt at a question; an error if endpoint or model failed."""
         experiment = Experiment(name="ask", pack=str(self.pack.root), arms=(self.arm,))
         trial = Trial(self.context, experiment, Job(self.arm, task), recall=recall, lm=lm)
         attempt = trial.attempt(task, watch=watch)

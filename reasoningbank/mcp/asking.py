@@ -10,14 +10,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from reasoningbank.agents import UNJUDGED, Attempt
+from reasoningbank.agents import Attempt
 from reasoningbank.agents.registry import check_blind
 from reasoningbank.algebra import QueryRequest
 from reasoningbank.algebra.evaluation import naming_columns
 from reasoningbank.corpus import Task
-from reasoningbank.errors import BudgetError, ModelError, SetupError, ToolError, UsageError
-from reasoningbank.experiment import Arm, Experiment, Job, Trial
-from reasoningbank.experiment.context import RunContext, context_at
+from reasoningbank.errors import BudgetError, SetupError, ToolError, UsageError
+from reasoningbank.experiment import Arm
+from reasoningbank.experiment.ask import Solver
+from reasoningbank.experiment.context import context_at
 from reasoningbank.judge import GoldStore
 from reasoningbank.lm import open_lm
 from reasoningbank.mcp.sessions import MAX_QUESTION, Session, Settings
@@ -33,8 +34,7 @@ _LOOK_S = 0.2
 class Asker:
     """An agent with its model, answering one question at a time."""
 
-    world: RunContext
-    experiment: Experiment
+    solver: Solver
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def ask(
@@ -44,7 +44,7 @@ class Asker:
         attempt = self._attempt(question, stop)
         usage = attempt.usage
         answer: dict[str, Any] = {
-            "source": self.world.endpoint.source,
+            "source": self.solver.context.endpoint.source,
             "sparql": attempt.sparql,
             "status": attempt.status,
             "cost": {
@@ -63,7 +63,7 @@ class Asker:
 
     def compose(self, request: QueryRequest) -> str:
         """Return a query for a question of a program."""
-        own = self.world.endpoint
+        own = self.solver.context.endpoint
         if request.endpoint and not own.is_at(request.endpoint):
             hint = f"write the query itself, or ask {own.url}"
             raise UsageError("not the server's endpoint", where=request.endpoint, hint=hint)
@@ -76,7 +76,7 @@ class Asker:
         if not text or len(text) > MAX_QUESTION:
             what = f"a question has 1 to {MAX_QUESTION} characters, this one has {len(text)}"
             raise ToolError(what, hint="ask in one or two sentences")
-        task = Task("ask", text, "", self.world.endpoint.url)
+        task = Task("ask", text, "", self.solver.context.endpoint.url)
         cancelled = (stop or threading.Event()).is_set
 
         def check() -> None:
@@ -91,12 +91,9 @@ class Asker:
             check()
         try:
             check()
-            trial = Trial(self.world, self.experiment, Job(self.experiment.arms[0], task))
-            attempt = trial.attempt(task, watch=watch)
+            attempt = self.solver.attempt(task, watch=watch)
         finally:
             self.lock.release()
-        if attempt.status in UNJUDGED:
-            raise ModelError(attempt.error)
         if attempt.sparql is None:
             what = f"the agent wrote no query ({attempt.error or attempt.status})"
             raise ToolError(what, hint="ask in other words, or explore with the sparql tools")
@@ -112,7 +109,6 @@ def open_asker(
         raise SetupError("the server has no model", hint="start it with --lm")
     check_blind(settings.agent)
     arm = Arm(name="ask", agent=settings.agent, lm=settings.lm)
-    experiment = Experiment(name="ask", pack=str(settings.pack.root), arms=(arm,))
     with (
         tempfile.TemporaryDirectory() as scratch,
         open_lm(settings.lm) as model,
@@ -124,4 +120,4 @@ def open_asker(
             hidden=hidden,
         ) as world,
     ):
-        yield Asker(world, experiment)
+        yield Asker(Solver(world, settings.pack, arm, (), None))

@@ -144,6 +144,19 @@ class MemoryBank:
         rows = self._store.rows(query, status, status)
         return [self._store.parsed(text) for (text,) in rows]
 
+    def around(self, item_ids: Iterable[str], *, hurt: int) -> list[MemoryItem]:
+        """Return the active items most like these, 1,000 for each, and those that did harm."""
+        some = "SELECT id FROM items WHERE status = 'active' LIMIT ?"
+        if len(self._store.rows(some, CANDIDATES + 1)) <= CANDIDATES:
+            return self.items()
+        found = {item.id: item for item in map(self.get, item_ids)}
+        for item in list(found.values()):
+            found |= {one.id: one for one, _ in self.match(item.dense_text, CANDIDATES)}
+        query = "SELECT item FROM items WHERE json_extract(item, '$.counters.hurt') >= ?"
+        hurtful = [self._store.parsed(text) for (text,) in self._store.rows(query, hurt)]
+        found |= {item.id: item for item in hurtful}
+        return [item for _, item in sorted(found.items()) if item.status == "active"]
+
     def match(
         self,
         query: str,

@@ -7,6 +7,7 @@ CREATE TABLE items (
     title TEXT NOT NULL,
     item TEXT NOT NULL -- the whole item as JSON
 );
+CREATE INDEX hurt_of_item ON items(json_extract(item, '$.counters.hurt'));
 CREATE TABLE changes (
     number INTEGER PRIMARY KEY AUTOINCREMENT,
     operation INTEGER NOT NULL, -- first number of what was changed together

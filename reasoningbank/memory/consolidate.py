@@ -53,8 +53,8 @@ def consolidate(
     person has restored, or undone, is left alone.
 
     Args:
-        new: Ids of the items added since the last time, to be compared with all; by default
-            everything is compared.
+        new: Ids of the items added since the last time, to be compared with all, or in a bank of
+            more than 1,000 with the 1,000 most like each; by default everything is compared.
         embedder: Compares wordings; by default the bundled one, loaded only if needed.
         prefixes: Prefixes of the pack, which patterns use without declaring them.
         near: Cosine from which wordings count as the same; see `DuplicateRule`.
@@ -67,7 +67,9 @@ def consolidate(
     with bank.holding():
         begun = bank.last_change
         # Reading 1,000 items takes 0.1 s, so they are read once, and only those in use.
-        active = {item.id: item for item in bank.items()}
+        new = None if new is None else frozenset(new)
+        items = bank.items() if new is None else bank.around(new, hurt=HARM_TASKS)
+        active = {item.id: item for item in items}
 
         def replaced(gone: Iterable[MemoryItem], kept: MemoryItem, reason: str) -> None:
             # An item among those it replaces is rewritten, so no evidence is added twice.

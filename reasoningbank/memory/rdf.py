@@ -8,7 +8,6 @@ distillation; each origin is a ``prov:Activity`` that used a trial or a task.
 from __future__ import annotations
 
 import itertools
-import warnings
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields
@@ -20,7 +19,7 @@ from urllib.parse import quote, unquote
 import pyoxigraph as ox
 
 from reasoningbank.corpus.shacl import RB, RDFS
-from reasoningbank.corpus.validation import shapes
+from reasoningbank.corpus.validation import shape_violations
 from reasoningbank.errors import UsageError
 from reasoningbank.memory.item import MemoryItem, Provenance, Scope, Turn
 from reasoningbank.sparql import STANDARD_PREFIXES
@@ -79,7 +78,6 @@ _PARTS: Mapping[str, tuple[tuple[str, ...], Mapping[str, str]]] = {
 Statement = tuple[str, str, ox.NamedNode | ox.Literal]
 #: Values by subject and property.
 _Said = Mapping[str, Mapping[str, list[str]]]
-_MOST_CHARS = 60
 
 
 def rdf_name(path: Path) -> RdfName | None:
@@ -202,8 +200,10 @@ def from_rdf(data: bytes, format: RdfName = "turtle", *, where: str = "") -> lis
     if not found:
         hint = "check that `to_rdf` wrote it"
         raise UsageError("holds no memory item", where=where, hint=hint, code="no-items")
-    violations = _violations(plain)
-    if violations:
+    if violations := sorted(
+        f"{node.removeprefix(ITEM)} {what}"
+        for node, _, what in shape_violations(plain, "memory.ttl")
+    ):
         more = f" (and {len(violations) - 1} more)" if len(violations) > 1 else ""
         raise _violation(f"{violations[0]}{more}", where)
     try:
@@ -247,26 +247,3 @@ def _item(said: _Said, me: str) -> MemoryItem:
 
 def _violation(what: str, where: str) -> UsageError:
     return UsageError(f"violates the shapes of memory: {what}", where=where, code="bad-shape")
-
-
-def _violations(triples: Iterable[ox.Triple]) -> list[str]:
-    """Return the violations of the SHACL shapes, a line each, sorted."""
-    import pyshacl  # 0.3 s that only an import of items needs
-    from rdflib import RDF, Graph
-    from rdflib.namespace import SH
-
-    with warnings.catch_warnings():
-        # rdflib warns of ill-typed literals, which the shapes report.
-        warnings.simplefilter("ignore")
-        data = ox.serialize(triples, format=ox.RdfFormat.N_TRIPLES)
-        graph = Graph().parse(data=data, format="nt")
-        _, results, _ = pyshacl.validate(graph, shacl_graph=shapes("memory.ttl"))
-    found = []
-    for result in results.subjects(RDF.type, SH.ValidationResult):
-        focus = str(results.value(result, SH.focusNode)).removeprefix(ITEM)
-        message = shapes("memory.ttl").value(results.value(result, SH.sourceShape), SH.message)
-        value = results.value(result, SH.value)
-        text = "" if value is None else " ".join(str(value).split())
-        text = text if len(text) <= _MOST_CHARS else f"{text[:_MOST_CHARS]}…"
-        found.append(f"{focus} {message}" + ("" if value is None else f": {text!r}"))
-    return sorted(found)

@@ -73,6 +73,10 @@ class Lesson:
         self.slots = f"Slots, as they were: {'; '.join(lines)}." if lines else ""
         self.constants = frozenset(values)
         self.description = abstracted(experience.question, mentions)
+        prepared = prepare(query, prefixes=facts.namespaces)
+        #: As of `Draft`
+        self.unproven = _matches_nothing(prepared, self.skeleton, facts)
+        self.features = query_features(prepared.text).features
 
 
 def success_draft(experience: Experience, facts: Facts) -> Draft | Rejected:
@@ -82,7 +86,6 @@ def success_draft(experience: Experience, facts: Facts) -> Draft | Rejected:
         return experience.uncertain("success", "unproven", doubt)
     try:
         lesson = Lesson(experience, facts)
-        prepared = prepare(query, prefixes=facts.namespaces)
     except QueryError as error:
         return experience.uncertain("success", error.code, error.what)
     return Draft(
@@ -94,12 +97,12 @@ def success_draft(experience: Experience, facts: Facts) -> Draft | Rejected:
         experience=experience,
         pattern=lesson.skeleton.text,
         probe=lesson.skeleton.dummy,
-        tags=(*lesson.terms, *query_features(prepared.text).features),
+        tags=(*lesson.terms, *lesson.features),
         constants=lesson.constants,
         question=experience.question,
         query=shortened(query, facts.namespaces),
         turns=turns_of(experience.trajectory, query),
-        unproven=_matches_nothing(prepared, lesson.skeleton, facts),
+        unproven=lesson.unproven,
     )
 
 
@@ -293,6 +296,7 @@ def contrast_draft(
         tags=lesson.terms,
         denied=frozenset(missing),
         constants=lesson.constants | {token.text for token in tokenize(bad)},
+        unproven=lesson.unproven,
     )
 
 

@@ -10,7 +10,8 @@ import pytest
 
 from reasoningbank.agents import Attempt
 from reasoningbank.errors import BudgetError, ToolError
-from reasoningbank.mcp import asking
+from reasoningbank.experiment import Arm, Trial
+from reasoningbank.experiment.ask import Solver
 from reasoningbank.mcp.asking import Asker
 from reasoningbank.trajectory import Recorder, Usage
 
@@ -19,15 +20,15 @@ from reasoningbank.trajectory import Recorder, Usage
 def asker() -> Asker:
     """An asker whose model was not opened."""
     world: Any = SimpleNamespace(endpoint=SimpleNamespace(url="http://e/", source="E"))
-    experiment: Any = SimpleNamespace(arms=(None,))
-    return Asker(world, experiment)
+    pack: Any = SimpleNamespace(root="uniprot")
+    return Asker(Solver(world, pack, Arm(name="ask", agent="direct"), (), None))
 
 
 def test_a_question_that_waits_is_given_up_when_it_is_called_off(
     asker: Asker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     begun: list[int] = []
-    monkeypatch.setattr(asking.Trial, "attempt", lambda *_, **__: begun.append(1))
+    monkeypatch.setattr(Trial, "attempt", lambda *_, **__: begun.append(1))
     stops = [threading.Event() for _ in range(3)]
     faults: list[Exception] = []
 
@@ -64,6 +65,6 @@ def test_an_attempt_ends_with_its_next_step_when_it_is_called_off(
             return Attempt(None, str(error), "exhausted", Usage(), Recorder().trajectory())
         raise AssertionError("it went on")
 
-    monkeypatch.setattr(asking.Trial, "attempt", attempt)
+    monkeypatch.setattr(Trial, "attempt", attempt)
     with pytest.raises(ToolError, match="wrote no query"):
         asker._attempt("Which trees?", stop)

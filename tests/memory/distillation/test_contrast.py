@@ -114,6 +114,19 @@ def test_an_unproven_success_is_no_right_side(distiller: Distiller) -> None:
     assert item.provenance.judge == "execution"
 
 
+def test_a_no_of_patterns_that_match_nothing_is_no_right_side(distiller: Distiller) -> None:
+    # No protein has up:disease; its annotations have.
+    no = attempt("ASK { uniprotkb:P04637 up:disease disease:5082 }", success=True, rows=1)
+    wrong = attempt("SELECT ?d { uniprotkb:P04637 up:disease ?d }", rows=0)
+    distilled = distiller.distil([no, wrong])
+
+    assert [(one.kind, one.code) for one in distilled.rejected if one.kind != "failure"] == [
+        ("success", "unproven"),
+        ("contrast", "unproven"),
+    ]
+    assert not [item for item in distilled.items if item.src == "contrast"]
+
+
 def test_attempts_at_several_tasks_are_refused(distiller: Distiller) -> None:
     other = Experience("t2", "g", "uniprot", "?", "ASK {}", False, "execution")
 
