@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 import os
 import re
 import ssl
@@ -347,6 +348,12 @@ class Web:
         return replace(reply, url=url)
 
 
+def _says(data: Any) -> bool:
+    """Return whether a JSON-LD document has keys that are to become properties."""
+    nodes = data if isinstance(data, list) else [data]
+    return any(key[:1] != "@" for node in nodes if isinstance(node, dict) for key in node)
+
+
 def graph_of(reply: Reply, most: int | None = None) -> Graph:
     """Return the graph of a document, including the statements of its named graphs."""
     declared = reply.media_type
@@ -367,6 +374,9 @@ def graph_of(reply: Reply, most: int | None = None) -> Graph:
                 what = f"the document has more than {most:,} triples"
                 raise BudgetError(what, where=reply.url, hint="allow more rows", budget="rows")
             quads.append(quad)
+        if kind == RdfFormat.JSON_LD and not quads and _says(json.loads(reply.body)):
+            hint = "give it a @context that maps its keys to IRIs"
+            raise bad("none of the keys of the JSON-LD is mapped to an IRI", hint, "unmapped-key")
         return graph_from_quads(quads)
     except (SyntaxError, ValueError) as error:
         hint = "report it to the document's owner; nothing of it was used"

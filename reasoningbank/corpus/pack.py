@@ -151,6 +151,8 @@ class Pack(_Described):
 
 _PACK = TypeAdapter(Pack)
 #: Keys for words that others use for them.
+#: Types of pydantic's errors about keys that a table does not have.
+_UNKNOWN = ("unexpected_keyword_argument", "extra_forbidden")
 _MEANT = {"license": "licence", "url": "endpoint", "queries": "examples", "namespaces": "prefixes"}
 
 
@@ -302,10 +304,11 @@ def _read(root: Path, file: Path) -> Pack:
         facts = {"name": root.name, "examples": "examples", **data, "key": root.name, "root": root}
         return _PACK.validate_python(facts, context=root)
     except ValidationError as error:
-        first = error.errors()[0]
+        # An unknown key explains that another one is missing.
+        first = min(error.errors(), key=lambda one: one["type"] not in _UNKNOWN)
         place = ".".join(str(part) for part in first["loc"])
         said = first["msg"]
-        if first["type"] in ("unexpected_keyword_argument", "extra_forbidden"):
+        if first["type"] in _UNKNOWN:
             inside = {"federated": FederatedEndpoint, "documents": DocumentSpace}
             table = inside.get(str(first["loc"][0]), Pack) if len(first["loc"]) > 1 else Pack
             keys = {one.name for one in fields(table)} - {"key", "root"}

@@ -454,7 +454,7 @@ def _unknown(location: Sequence[str | int]) -> str:
     homes = (
         "an arm" if name == "arms" else f"[{name}]"
         for name, field in Experiment.model_fields.items()
-        if any(wrong in one.model_fields for one in _tables_in(field.annotation))
+        if any(_MEANT.get(wrong, wrong) in one.model_fields for one in _tables_in(field.annotation))
     )
     return unknown_key(wrong, known, _MEANT, next(homes, ""))
 

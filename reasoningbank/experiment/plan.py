@@ -129,19 +129,33 @@ def plan_run(
         and (not wanted or (job.task.id in wanted and not job.teaches))
     ]
     by_task = _hidden_by_task(experiment, corpus)
-    denied = tuple(_denied(pack, jobs, hidden, by_task))
+    denied = tuple(_denied(pack, jobs, hidden, by_task, stream))
     sets = tuple(corpus), tuple(selected), hidden, tuple(jobs), tuple(stream)
     return Plan(pack, *sets, by_task, denied, training)
 
 
+_FEWER = "run fewer tasks"
+
+
 def _denied(
-    pack: Pack, jobs: Sequence[Job], hidden: frozenset[str], by_task: Mapping[str, frozenset[str]]
+    pack: Pack,
+    jobs: Sequence[Job],
+    hidden: frozenset[str],
+    by_task: Mapping[str, frozenset[str]],
+    golds: Sequence[Task],
 ) -> Iterator[Finding]:
     """Yield a finding for each arm that has trials without anything that it is made of."""
     arms = {job.arm.name: job.arm for job in jobs}
     agents = {name: make_agent(arm.agent, **arm.options) for name, arm in arms.items()}
     made = {name for name, agent in agents.items() if getattr(agent, "needs_examples", False)}
     shown = [(j.arm.name, by_task.get(j.task.id, hidden)) for j in jobs if j.arm.name in made]
+    held = {key for job in jobs if not job.teaches for key in (job.task.id, job.task.group)} - {""}
+    if not any(held.isdisjoint((task.id, task.group)) for task in golds):
+        of_golds = (job.arm.name for job in jobs if job.arm.memory.source == "gold")
+        for name, trials in Counter(of_golds).items():
+            what = f"{trials} of its trials are shown no gold: the run evaluates them all"
+            fields = {"arm": name, "trials": trials}
+            yield Finding("no-examples", what, where=f"arm {name}", hint=_FEWER, fields=fields)
     if not shown:
         return
     from reasoningbank.nl2sparql.examples import examples_left
@@ -149,8 +163,8 @@ def _denied(
     left = {ids: examples_left(pack, ids) for ids in {ids for _, ids in shown}}
     for name, trials in Counter(name for name, ids in shown if not left[ids]).items():
         what = f"{trials} of its trials are shown no example: all of the pack are left out"
-        hint = "run fewer tasks, or set leave_out = 'group'"
         fields = {"arm": name, "trials": trials}
+        hint = f"{_FEWER}, or set leave_out = 'group'"
         yield Finding("no-examples", what, where=f"arm {name}", hint=hint, fields=fields)
 
 

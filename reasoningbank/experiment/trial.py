@@ -206,6 +206,9 @@ class Trial:
             try:
                 asked = replace(task, query=(recall.question or task.query) + note)
                 attempt = agent.solve(asked, episode)
+                if not isinstance(attempt, Attempt):
+                    returned = type(attempt).__name__
+                    raise TypeError(f"{arm.agent}: solve returned {returned}, not an Attempt")
             except ENDS_THE_RUN:
                 raise
             except Exception as error:

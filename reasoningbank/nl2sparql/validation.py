@@ -460,13 +460,16 @@ def _unnamed(question: str, sparql: str, pack: Pack) -> Iterator[Finding]:
         return
     kinds = ("string", "iri", "name")
     text = " ".join(_plain(token.text) for token in tokenize(sparql) if token.kind in kinds)
-    missing = [one for one in named if not _is_named(one.text, text, sparql, pack)]
+    missing = [one for one in named if not _is_named(one, text, sparql, pack)]
     if missing:
         shown = _shown(missing)
         texts = [one.text.strip() for one in missing]
         values = [d.pattern for text in texts for d in value_detector_of(pack).detect(text)]
-        ends = [f"{text[1:]}$" for text in texts if text.startswith("-")]
-        ends += [f"^{text[:-1]}" for text in texts if text.endswith("-")]
+        ends = [
+            "^" * (text[0] != "-") + text.strip("-") + "$" * (text[-1] != "-")
+            for text in texts
+            if "-" in (text[0], text[-1])
+        ]
         quoted = _shown(one for one in named if one.kind == "quoted")
         hint = "name it, as the examples name theirs"
         if ends:
@@ -479,10 +482,13 @@ def _unnamed(question: str, sparql: str, pack: Pack) -> Iterator[Finding]:
         yield Finding("not-named", what, hint=hint, fields={"missing": shown})
 
 
-def _is_named(said: str, text: str, sparql: str, pack: Pack) -> bool:
+def _is_named(said: QuestionToken, text: str, sparql: str, pack: Pack) -> bool:
     """Return whether a query names something: as it is, in another form, or as a known value."""
-    plain = _plain(said.strip(" -"))
-    if plain in text:
+    plain = _plain(said.text.strip(" -"))
+    # A quoted word is a whole one: a query with "gattopardo" does not name 'gatto'.
+    if re.search(
+        rf"(?<!\w){re.escape(plain)}(?!\w)" if said.kind == "quoted" else re.escape(plain), text
+    ):
         return True
     for language in LANGUAGES:
         written = {stem(word, language) for word in re.findall(r"[^\W\d_]+", text)}

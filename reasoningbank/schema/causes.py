@@ -269,6 +269,8 @@ class Constants:
     def explain(self) -> Finding | None:
         subject, predicate, object_ = self.pattern
         text, resource = read_literal(object_), self.look.name(subject)
+        if (said := read_literal(subject)) is not None:
+            return self._text_subject(said)
         if text is None and resource is not None:
             return self._subject(resource)
         fields = {"pattern": str(self.pattern), "predicate": predicate, "value": object_}
@@ -276,6 +278,14 @@ class Constants:
             return self._literal(text, fields)
         value = self.look.name(object_)
         return None if value is None else self._object(value, fields)
+
+    def _text_subject(self, text: str) -> Finding:
+        body = f"?value {self.pattern.predicate} {self.pattern.object} ."
+        value = next(iter(self._values(body)), None)
+        code, what = "text-for-resource", f"{self.pattern.subject} is a text and has no properties"
+        fields = {"pattern": str(self.pattern), "place": self.pattern.subject}
+        meant = self.look.meant("value", body, Literal(text), value)
+        return write(code, what, meant[1], fields) if meant else Finding(code, what, fields=fields)
 
     def text(self) -> Finding | None:
         """Return what to write for a resource where the values of the pattern are literals."""

@@ -96,6 +96,8 @@ class Joins:
             prefixes = {**self.look.query.declared, **self.look.namespaces}
             steps = [absolute(name, prefixes) for name in names]
             guess = any(step is not None and is_label(step) for step in steps)
+            if guess and (lacking := self._lacking(name, here, pattern)):
+                return lacking
             what = f"{text} does not fit the patterns before it"
             return write("missing-step", what, instead, {**fields, "guess": guess})
         if values:
@@ -104,9 +106,7 @@ class Joins:
             what = f"no {subject} so far has {pattern.predicate} {pattern.object}"
             hint = f"it has {', '.join(listed)}"
             return Finding("other-value", what, hint=hint, fields={**fields, "values": listed})
-        if here is not None and pattern.subject == f"?{name}":
-            return self._lacking(self._called(name), here, pattern)
-        return None
+        return self._lacking(name, here, pattern)
 
     def _earlier_turned(self, name: str) -> Finding | None:
         """Return the earlier pattern with the shared variable, if turning it round helps."""
@@ -196,11 +196,13 @@ class Joins:
         few = f"{{ SELECT DISTINCT {end} {{ {joined(before)} }} LIMIT {_JOINED} }} {link}"
         return [self.look.show(one) for one in self.look.column("link", few, 3, distinct=True)]
 
-    def _lacking(self, called: str, here: Typed, pattern: TriplePattern) -> Finding | None:
+    def _lacking(self, name: str, here: Typed | None, pattern: TriplePattern) -> Finding | None:
         """Return what the class of the values so far has instead of a property it lacks."""
         predicate, schema = self.look.name(pattern.predicate), self.look.schema
         # The schema describes the endpoint itself, not that of a SERVICE.
-        if self.look.service or not isinstance(here.kind, NamedNode) or predicate is None:
+        if here is None or pattern.subject != f"?{name}" or self.look.service:
+            return None
+        if not isinstance(here.kind, NamedNode) or predicate is None:
             return None
         has = schema.properties_of(here.kind.value)
         if not has or predicate in has:
@@ -209,7 +211,7 @@ class Joins:
         ranked = dict.fromkeys((*(term.iri for term in near), *has))
         listed = [self.look.show(p) for p in [p for p in ranked if p != RDF_TYPE][:_LISTED]]
         kind = self.look.show(here.kind)
-        what = f"{called} is a {kind} here, which has no {pattern.predicate} but "
+        what = f"{self._called(name)} is a {kind} here, which has no {pattern.predicate} but "
         fields = {"class": kind, "property": pattern.predicate, "has": listed}
         return Finding("class-lacks-property", f"{what}{', '.join(listed)}, …", fields=fields)
 

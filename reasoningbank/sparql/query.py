@@ -31,8 +31,9 @@ from reasoningbank.sparql.terms import STANDARD_PREFIXES, expanded
 from reasoningbank.sparql.tokens import Edit, apply_edits, origin, position
 from reasoningbank.sparql.tree import Form, QueryTree, outline
 
-#: rdflib takes about a second for as many; longer queries are parsed by Oxigraph alone.
-MOST_TOKENS = 5_000
+#: rdflib takes up to a second for as many, and the square of their number for SERVICEs; others are
+#: parsed by Oxigraph alone.
+MOST_TOKENS, MOST_SERVICES = 2_000, 10
 
 
 @dataclass(frozen=True)
@@ -201,14 +202,9 @@ def _parse(query: str, shape: QueryTree, edits: list[Edit]) -> Query | None:
     text = apply_edits(query, edits)
     complaint = ""
     try:
-        if len(shape.body) <= MOST_TOKENS:
+        if len(shape.body) <= MOST_TOKENS and len(shape.service_targets) <= MOST_SERVICES:
             return parse_once(text)
-    except RecursionError:
-        complaint = "the query is nested too deeply"
-        # rdflib never ends on a SERVICE inside a SERVICE, however short.
-        if len(shape.service_targets) < 2:
-            raise QueryError(complaint, hint="simplify it", code="too-complex") from None
-    except Exception as error:  # rdflib raises bare Exceptions besides pyparsing's own
+    except Exception as error:  # rdflib raises bare Exceptions, and RecursionErrors at 100 triples
         complaint = f"{error}"
     # Covers rdflib's gaps: RDF 1.2, LATERAL, engine extensions, long lists.
     found = complaint_of(shape, edits)

@@ -28,7 +28,9 @@ _COUNT = re.compile(
     r"\s*AS\s*[?$]\w+\s*\))\s*(WHERE\s*)?",
     re.IGNORECASE,
 )
-_COUNT_COLUMN = re.compile(r"\(\s*COUNT\s*\([^()]*\)\s*AS\s*[?$](\w+)\s*\)", re.IGNORECASE)
+#: What parentheses hold, with others inside, three deep.
+_INSIDE = r"(?:[^()]|\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\))*"
+_COUNT_COLUMN = re.compile(rf"\(\s*COUNT\s*\({_INSIDE}\)\s*AS\s*[?$](\w+)\s*\)", re.IGNORECASE)
 
 
 @dataclass(frozen=True)

@@ -203,11 +203,12 @@ class SPARQLTools:
         shown = self._show(NamedNode(iri))
         found = self._listing("sparql_describe", "triples", items, limit, notes, uri=shown)
         most = CAPS["sparql_describe"].most
-        some = [said for said in about.said if said.side == "o" and len(said.values) < said.count]
+        some = [said for said in about.said if len(said.values) < said.count]
         if some and not found["truncated"]:
-            name = self._show(some[0].property)
-            more = "" if limit == most else f"raise limit (at most {most}), or "
-            how = f'{more}sparql_query("SELECT ?o {{ {shown} {name} ?o }}") lists those of {name}'
+            name, points_here = self._show(some[0].property), some[0].side == "s"
+            more = "" if limit == most or points_here else f"raise limit (at most {most}), or "
+            rest = f"?s {{ ?s {name} {shown} }}" if points_here else f"?o {{ {shown} {name} ?o }}"
+            how = f'{more}sparql_query("SELECT {rest}") lists those of {name}'
             found = noted({**found, "truncated": True}, [f"there are more values: {how}", *notes])
         return found
 

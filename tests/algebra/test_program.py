@@ -212,6 +212,7 @@ UNSOUND = [
     (op("PATCH", url=E, update=MADE), "update wrong-form"),
     (op("Filter", input=[{"a": text("x")}], expression="?a = my:x"), "expression bad-condition"),
     (op("Replace", input="x", pattern="(", replacement=""), "pattern bad-pattern"),
+    (op("Replace", input="x", pattern="x", replacement="$"), "replacement bad-replacement"),
 ]
 
 

@@ -104,6 +104,10 @@ def test_terms_stay_as_they_were_written(front: Front, runtime: Runtime) -> None
         (answer(200, '{"a":', Content_Type="application/ld+json"), "bad-rdf"),
         (answer(200, "", Content_Type="application/ld+json"), "bad-rdf"),
         (
+            answer(200, '{"name": "Alice", "age": 3}', Content_Type="application/ld+json"),
+            "unmapped",
+        ),
+        (
             answer(200, '{"@context": "http://e/c", "a": 1}', Content_Type="application/ld+json"),
             "bad-rdf",
         ),

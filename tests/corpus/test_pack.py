@@ -546,6 +546,7 @@ def test_at_a_running_endpoint_service_reaches_what_the_pack_names_alone(trees: 
         ('titel = "x"', "titel", "unknown key; did you mean title?"),
         ('license = "x"', "license", "unknown key; did you mean licence?"),
         ('[[federated]]\nurl = "http://e/"\nlabel = "x"', "federated.0.label", "known are"),
+        ('[documents]\nbse = "http://e/"', "documents.bse", "mean base?"),
         ('[documents]\nbase = "http://e/"\ninital = "x"', "documents.inital", "mean initial?"),
     ],
 )

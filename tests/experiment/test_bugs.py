@@ -28,8 +28,8 @@ Make = Callable[..., Experiment]
 RETRIES = {"infrastructure": 1, "backoff_s": 0.0, "stop_after": None}
 
 
-def raising(error: Exception, cause: Exception | None = None) -> type:
-    """Return an agent that fails on all tasks but the first."""
+def raising(error: Exception | None, cause: Exception | None = None) -> type:
+    """Return an agent that fails on all tasks but the first, or returns nothing."""
 
     class Failing:
         uses_lm, sees_gold = False, False
@@ -37,6 +37,8 @@ def raising(error: Exception, cause: Exception | None = None) -> type:
         def solve(self, task: Task, episode: Episode) -> Attempt:
             if task.id == "t000":
                 return Attempt("ASK {}", "", "submitted", Usage(), episode.recorder.trajectory())
+            if error is None:
+                return None  # type: ignore[return-value]
             raise error.with_traceback(None) from cause
 
     return Failing
@@ -50,7 +52,7 @@ def failing_on(
     """Return what runs an agent that raises an error."""
 
     def run(
-        error: Exception, cause: Exception | None = None, *, tasks: int = 2, **retries: Any
+        error: Exception | None, cause: Exception | None = None, *, tasks: int = 2, **retries: Any
     ) -> tuple[RunFolder, list[str]]:
         monkeypatch.setitem(AGENTS, "failing", raising(error, cause))
         folder, notices = RunFolder(tmp_path / "run"), list[str]()
@@ -88,6 +90,14 @@ def test_bugs_are_told_from_infrastructure_errors(
     record = last(failing_on(error, cause)[0])
     assert (record.status, record.tries) == (status, tries)
     assert (record.verdict is None) == (status in ("bug", "error"))
+
+
+def test_an_agent_that_returns_no_attempt_has_a_bug(
+    failing_on: Callable[..., tuple[RunFolder, list[str]]],
+) -> None:
+    record = last(failing_on(None)[0])
+    assert (record.status, record.tries) == ("bug", 1)
+    assert "NoneType, not an Attempt" in record.error
 
 
 def test_an_error_of_the_machine_ends_the_run(

@@ -103,6 +103,7 @@ def test_an_invalid_setting_is_named_in_one_line(
         (HEAD + ARM + "iterations = 3\n", "it belongs in [budget]"),
         (HEAD + 'split = "dev"\n' + ARM, "it belongs in [tasks]"),
         (HEAD + 'lm = "local"\n' + ARM, "it belongs in an arm"),
+        (HEAD + 'model = "local"\n' + ARM, "it belongs in an arm, as lm"),
         (HEAD + "[budget]\ntool_cals = 1\n" + ARM, "did you mean tool_calls?"),
         (HEAD + ARM + 'memory = {source = "gold", kind = []}\n', "did you mean kinds?"),
         (HEAD + "[learning]\nqwertz = 1\n" + ARM, "known are attempts, consolidate, tasks"),

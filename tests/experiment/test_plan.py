@@ -146,6 +146,19 @@ def test_an_arm_of_examples_without_any_is_reported(
     )
 
 
+@pytest.mark.parametrize(("split", "trials"), [("all", 214), ("dev", 0)])
+def test_an_arm_of_golds_without_any_is_reported(split: str, trials: int) -> None:
+    memory = {"source": "gold"}
+    arms = [{"name": "gold", "agent": "direct", "memory": memory}, {"name": "o", "agent": "oracle"}]
+    experiment = parse_experiment(
+        {"name": "x", "pack": "liita", "arms": arms, "tasks": {"split": split}}
+    )
+    plan = plan_run(experiment)
+    assert [(one.code, one.fields["arm"], one.fields["trials"]) for one in plan.denied] == (
+        [("no-examples", "gold", trials)] if trials else []
+    )
+
+
 @pytest.mark.parametrize(
     ("changes", "denied"),
     [

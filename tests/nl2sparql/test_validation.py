@@ -312,6 +312,10 @@ SPELLED = """SELECT ?w { GRAPH <http://liita.it/data> {
         ("Aggettivi che finiscono in '-bile'", SPELLED % "bile$", []),
         ("Aggettivi che finiscono in '-bile'", SPELLED % "oso$", ["not-named"]),
         ("Aggettivi in -bile", SPELLED % "oso$", ["not-named"]),
+        ("Emozioni di 're'", EMOTIONS % "elita:Disgusto", ["not-named"]),
+        ("Emozioni di 'gatto'", EMOTIONS % "?x FILTER(STR(?x) = 'gattopardo')", ["not-named"]),
+        ("Emozioni di 'gatto'", EMOTIONS % "?x FILTER(STR(?x) = 'gatto')", []),
+        ("Aggettivi che contengono '-zz-'", SPELLED % "zz", []),
         ("Parole di 'tristezze'", EMOTIONS % "?x FILTER(STR(?x) = 'tristezza')", []),
     ],
 )
@@ -332,6 +336,10 @@ def test_hints_name_the_value_and_the_end_of_the_word() -> None:
     ).problems
     assert "bile$|ivo$" in found.hint
     assert "VALUES" not in found.hint
+    (found,) = validate_semantic(
+        SPELLED % "oso$", "liita", question="Parole in '-zz-', 'ri-'"
+    ).problems
+    assert '"zz|^ri"' in found.hint
 
 
 #: Right for a few questions about emotions; names no word that a question may name.

@@ -310,6 +310,20 @@ WRONG: list[tuple[str, list[tuple[str, dict[str, Any]]]]] = [
         [("text-for-resource", {"resource": "taxon:9606"})],
     ),
     (
+        'SELECT ?m { "uniprotkb:P04637" up:mnemonic ?m }',
+        [("text-for-resource", {"instead": "uniprotkb:P04637"})],
+    ),
+    (
+        'SELECT ?m { VALUES ?p { "P04637" } ?p up:mnemonic ?m }',
+        [("text-for-resource", {"instead": "uniprotkb:P04637"})],
+    ),
+    ('SELECT ?m { "nothing" up:mnemonic ?m }', [("text-for-resource", {"place": '"nothing"'})]),
+    # The names of what a protein is classified with are not its own.
+    (
+        "SELECT ?n { ?p a up:Protein ; rdfs:label ?n }",
+        [("class-lacks-property", {"class": "up:Protein", "property": "rdfs:label"})],
+    ),
+    (
         "SELECT ?p { ?p up:mnemonic up:P53_HUMAN }",
         [("resource-for-text", {"instead": 'up:mnemonic "P53_HUMAN"'})],
     ),

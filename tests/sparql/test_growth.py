@@ -95,3 +95,17 @@ def test_rdflib_does_not_parse_what_is_long(name: str) -> None:
     with pytest.raises(QueryError) as caught:
         prepare(f"{query} nonsense")
     assert caught.value.fields["line"] == 1
+
+
+def test_rdflib_does_not_parse_many_services() -> None:
+    # It takes the square of their number.
+    query = written(("SELECT * { %s }", "SERVICE <http://e/> { ?s ?p ?o }", " "), 5_000)
+    assert calls(lambda: prepare(query)) < 40 * len(query)
+    assert prepare(query).parsed is None
+
+
+@pytest.mark.parametrize("head", ["SELECT * WHERE", "CONSTRUCT WHERE"])
+def test_many_triples_are_no_deep_nesting(head: str) -> None:
+    # rdflib recurses at each of them.
+    triples = " ".join(f"?s{n} <http://e/p> ?o{n} ." for n in range(250))
+    assert prepare(f"{head} {{ {triples} }}").form == head.split()[0]

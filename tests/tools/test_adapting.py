@@ -8,6 +8,7 @@ from typing import Any
 
 import dspy
 import pytest
+from dspy.primitives.code_interpreter import CodeExecutionError
 from dspy.utils import DummyLM
 
 from reasoningbank import LocalToolInterpreter, Sandbox, text_tools
@@ -135,6 +136,15 @@ def test_plain_rlm_with_positional_calls_and_handles(
     assert ") Trees True 1" in read
     assert "there is no class t:Treee" in read
     assert "failed: unknown handle 'results_9'" in read
+
+
+@pytest.mark.parametrize("interpreter", [Sandbox, LocalToolInterpreter])
+def test_what_a_failing_turn_printed_is_shown(interpreter: Callable[[], Any]) -> None:
+    inside = interpreter()
+    with pytest.raises(CodeExecutionError, match=r"division by zero(.|\n)*\nhello"):
+        inside.execute('print("hello"); x = 1 / 0')
+    assert inside.execute('print("hello")\n1 + 1').strip() == "hello\n2"
+    inside.shutdown()
 
 
 def shout(tools: SPARQLTools, uri: str, times: int = 1) -> str:

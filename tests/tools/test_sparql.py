@@ -205,6 +205,13 @@ def test_counts_of_all_properties_are_exact_below_the_bound(tools: SPARQLTools) 
     assert "first 10,000" not in found["note"]
 
 
+def test_describe_says_how_to_list_more_of_what_points_there(few: SPARQLTools) -> None:
+    found = few.sparql_describe("t:Tree")
+    assert found["truncated"]
+    assert 'sparql_query("SELECT ?s { ?s rdf:type t:Tree }")' in found["note"]
+    assert "raise limit" not in found["note"]
+
+
 def test_describe_is_capped_in_rows_and_characters(tools: SPARQLTools) -> None:
     found = tools.sparql_describe(":hub", 500)
     assert len(found["triples"]) <= 50
@@ -287,6 +294,8 @@ def test_count_returns_the_number_or_the_rows(few: SPARQLTools) -> None:
         ("SELECT (MIN(?l) AS ?a) { ?s rdfs:label ?l }", 1, "the number of rows"),
         ("SELECT (MAX(?s) AS ?m) (COUNT(*) AS ?n) { ?s a t:Tree }", 3, "this is ?n"),
         ("SELECT ?c (COUNT(*) AS ?n) { ?s a ?c } GROUP BY ?c", 2, "the number of groups"),
+        ("SELECT (COUNT(DISTINCT STR(?s)) AS ?n) { ?s a t:Tree }", 3, ""),
+        ("SELECT (COUNT(IF(STRLEN(STR(?s)) > 1, 1, ?u)) AS ?n) { ?s a t:Tree }", 3, ""),
         ("SELECT ?n { { SELECT (COUNT(*) AS ?n) { ?s a t:Tree } } }", 3, ""),
     ],
 )
@@ -294,6 +303,7 @@ def test_count_says_what_it_counted(few: SPARQLTools, query: str, count: float, 
     counted = few.sparql_count(query)
     assert counted["count"] == pytest.approx(count)
     assert note in counted.get("note", "")
+    assert note or "not a COUNT" not in counted.get("note", "")
 
 
 @pytest.mark.parametrize("head", ["CONSTRUCT { ?s ?p ?o } WHERE { ?s ?p ?o }", "DESCRIBE :hub"])

@@ -278,6 +278,16 @@ class LocalToolInterpreter(LocalInterpreter):  # type: ignore[misc]
         wraps = "; ".join(f"{name} = _rb_wrap({name})" for name in self.tools)
         return super().execute(f"{wraps}\n{code}", variables)
 
+    def _receive(self, deadline: float | None, timeout_message: str) -> dict[str, Any]:
+        """Return a message of the worker; what a turn printed before is part of its outcome."""
+        message: dict[str, Any] = super()._receive(deadline, timeout_message)
+        printed = message.get("stdout")
+        if printed and message["type"] == "execution_error":
+            message["error"] += f"\nPrinted before the error:\n{printed}"
+        elif printed and message["type"] == "result" and message["value"] is not None:
+            message["value"] = f"{printed}\n{message['value']}"
+        return message
+
     def invoke_tool(self, tool_name: str, args: list[Any], kwargs: dict[str, Any]) -> Any:
         """Call a tool with all arguments by name, since `dspy.Tool` takes no others."""
         if tool_name in self.tools:

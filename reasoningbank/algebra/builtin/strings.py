@@ -46,7 +46,9 @@ def string_of(run: Evaluation, input: Annotated[Text, "A term, a binding or a st
 def _check_replace(given: Mapping[str, Any], visible: Visible) -> None:
     pattern, flags = given["pattern"], given.get("flags", "")
     if isinstance(pattern, str) and isinstance(flags, str):
-        _compiled(pattern, flags)
+        groups = _compiled(pattern, flags).groups
+        if isinstance(put := given["replacement"], str) and "q" not in flags:
+            _replacer(put, groups)
 
 
 @define("Replace", "text", _STRINGS, check=_check_replace)
