@@ -224,11 +224,9 @@ def _scores(record: TrialRecord) -> dict[str, Score]:
     status = str(verdict.get("status", ""))
     defective, reason = status == "gold_defect", None if status == "judged" else status
     rest = {k: v for k, v in verdict.items() if k not in {*VERDICT_SCORERS, "reason"}}
+    rest |= {"evidence": record.evidence} if record.evidence else {}
     details: dict[str, tuple[Any, Any]] = {
-        "strict": (
-            record.strict,
-            rest | ({"evidence": record.evidence} if record.evidence else {}),
-        ),
+        "strict": (record.strict, rest),
         "lenient": (bool(verdict.get("lenient")), None),
         "f1": (record.f1, {k: verdict.get(k) for k in ("precision", "recall")}),
     }
@@ -253,7 +251,7 @@ class _Trial:
         self._events = record.trajectory.events
         self._data = [plain(record.trajectory.resolve(event.data)) for event in self._events]
         ends = {e.parent: e for e in self._events if e.kind == "tool_result"}
-        #: Tool calls, and code as calls of `python`: the call, its result, error, duration.
+        #: Tool calls, and code as calls of `python`; none within code belongs to a message.
         self._calls = {
             event.index: self._call(event, ends.get(event.index))
             for event in self._events
@@ -278,23 +276,26 @@ class _Trial:
     def _id(self, *parts: object) -> str:
         return identity(self._uuid, *parts)
 
-    def _call(
-        self, event: Event, end: Event | None
-    ) -> tuple[ToolCall, str, ToolCallError | None, float]:
+    def _call(self, event: Event, end: Event | None) -> events.ToolEvent:
         data, answer = self._data[event.index], self._data[end.index] if end else {}
         seconds = end.at + end.seconds - event.at if end else event.seconds
         function, arguments = str(data.get("tool", "")), data.get("arguments")
         if event.kind == "code":
             function, arguments = "python", {"code": _as_text(data.get("code"))}
             answer, seconds = {"result": data.get("output")}, event.seconds
-        named = dict(arguments) if isinstance(arguments, Mapping) else {"value": arguments}
-        number = f"call_{self._id('call', event.index)}"
         error = _as_text(answer.get("error"))
-        return (
-            ToolCall(id=number, function=function, arguments=named),
-            "\n".join(filter(None, map(_as_text, (answer.get("result"), answer.get("note"))))),
-            ToolCallError("unknown", error) if error else None,
-            seconds,
+        parts = map(_as_text, (answer.get("result"), answer.get("note")))
+        parent = self._events[event.parent].kind if event.parent is not None else ""
+        within_code = parent == "code" and event.kind == "tool_call"
+        return events.ToolEvent(
+            id=f"call_{self._id('call', event.index)}",
+            function=function,
+            arguments=dict(arguments) if isinstance(arguments, Mapping) else {"value": arguments},
+            result="\n".join(filter(None, parts)),
+            error=ToolCallError("unknown", error) if error else None,
+            completed=moment(self._record.started, event.at + seconds),
+            working_time=seconds,
+            message_id=None if within_code else self._id("answer", event.index),
         )
 
     def messages(self) -> list[ChatMessage]:
@@ -309,17 +310,17 @@ class _Trial:
             if event.index in self._replies:
                 reply = self._replies[event.index]
                 found.append(reply)
-            elif event.index in self._calls and not self._within_code(event):
-                asked, result, error, _ = self._calls[event.index]
+            elif (call := self._calls.get(event.index)) is not None and call.message_id:
                 # A call belongs to the reply before it; an agent without a model has none.
                 if reply is not None:
+                    asked = ToolCall(id=call.id, function=call.function, arguments=call.arguments)
                     reply.tool_calls = [*(reply.tool_calls or []), asked]
                 answer = models.ChatMessageTool(
-                    id=self._id("answer", event.index),
-                    content=result or (error.message if error else ""),
-                    tool_call_id=asked.id,
-                    function=asked.function,
-                    error=error,
+                    id=call.message_id,
+                    content=str(call.result) or (call.error.message if call.error else ""),
+                    tool_call_id=call.id,
+                    function=call.function,
+                    error=call.error,
                 )
                 found.append(answer)
         if self.submission.content or self._record.sparql is not None:
@@ -340,7 +341,7 @@ class _Trial:
             if event.kind == "lm_call":
                 found.append((event.at, self._model(event, data)))
             elif event.index in self._calls:
-                found.append((event.at, self._called(event)))
+                found.append((event.at, self._calls[event.index]))
             elif event.kind != "tool_result":
                 # A result is with its call.
                 found.append((event.at, events.InfoEvent(source=event.kind, data=data)))
@@ -355,10 +356,6 @@ class _Trial:
             made.uuid, made.working_start = self._id("event", number), at
             made.timestamp = moment(record.started, at)
         return [made for _, made in found]
-
-    def _within_code(self, event: Event) -> bool:
-        inside = event.parent is not None and self._events[event.parent].kind == "code"
-        return inside and event.kind == "tool_call"
 
     def _model(self, event: Event, data: Mapping[str, Any]) -> events.ModelEvent:
         model, failed = str(data.get("model", "")), data.get("error")
@@ -384,19 +381,6 @@ class _Trial:
             completed=moment(self._record.started, event.at + event.seconds),
             working_time=event.seconds,
             metadata=extra or None,
-        )
-
-    def _called(self, event: Event) -> events.ToolEvent:
-        asked, result, error, seconds = self._calls[event.index]
-        return events.ToolEvent(
-            id=asked.id,
-            function=asked.function,
-            arguments=asked.arguments,
-            result=result,
-            error=error,
-            completed=moment(self._record.started, event.at + seconds),
-            working_time=seconds,
-            message_id=None if self._within_code(event) else self._id("answer", event.index),
         )
 
 
