@@ -140,6 +140,8 @@ def sample_of(
     record: TrialRecord, epoch: int, run: str, config: models.GenerateConfig
 ) -> logs.EvalSample:
     """Return a trial as a sample."""
+    # Half a surrogate pair, as small models write it, cannot be written.
+    record = TrialRecord.from_json(plain(record.to_json()))
     key, used = record.key, record.usage
     uuid = identity(run, key.arm, key.task, key.seed, record.started)
     trial = _Trial(record, uuid, config.model_copy(update={"seed": key.seed}))
@@ -152,7 +154,7 @@ def sample_of(
             reason=record.error,
         )
     if record.failed:
-        message = plain(record.error or "the infrastructure failed")
+        message = record.error or "the infrastructure failed"
         fields = (one.get("fields") or {} for one in record.findings)
         trace = next((str(one["traceback"]) for one in fields if "traceback" in one), message)
         error = logs.EvalError(message=message, traceback=trace, traceback_ansi=trace)
@@ -170,15 +172,15 @@ def sample_of(
     return logs.EvalSample(
         id=key.task,
         epoch=epoch,
-        input=plain(record.question),
-        target=plain(record.gold),
+        input=record.question,
+        target=record.gold,
         messages=trial.messages(),
         output=models.ModelOutput(
             model=next(iter(usage), ""),
             choices=[models.ChatCompletionChoice(message=trial.submission, stop_reason="stop")],
         ),
         scores=scores or None,
-        metadata={k: plain(v) for k, v in facts.items() if v is not None and v != ""},
+        metadata={k: v for k, v in facts.items() if v is not None and v != ""},
         events=trial.transcript(scores, limit, error),
         model_usage=usage,
         role_usage=_summed((str(data.get("role", "")), call) for data, call in spent),
@@ -210,12 +212,8 @@ def _scores(record: TrialRecord) -> dict[str, Score]:
         return {}
 
     def score(value: Any, said: Mapping[str, Any], metadata: Any, reason: str | None) -> Score:
-        common = {
-            "answer": plain(record.sparql),
-            "explanation": plain(str(said.get("reason", ""))),
-            "metadata": plain(metadata),
-            "reason": reason,
-        }
+        common = {"answer": record.sparql, "explanation": str(said.get("reason", ""))}
+        common |= {"metadata": metadata, "reason": reason}
         if value is None:
             return Score.unscored(**common)
         right = CORRECT if value else INCORRECT
@@ -249,7 +247,7 @@ class _Trial:
     def __init__(self, record: TrialRecord, uuid: str, config: models.GenerateConfig) -> None:
         self._record, self._uuid, self._config = record, uuid, config
         self._events = record.trajectory.events
-        self._data = [plain(record.trajectory.resolve(event.data)) for event in self._events]
+        self._data = [record.trajectory.resolve(event.data) for event in self._events]
         ends = {e.parent: e for e in self._events if e.kind == "tool_result"}
         #: Tool calls, and code as calls of `python`; none within code belongs to a message.
         self._calls = {
@@ -269,7 +267,7 @@ class _Trial:
         }
         self.submission = ChatMessageAssistant(
             id=self._id("submission"),
-            content=plain(record.sparql or record.answer or ""),
+            content=record.sparql or record.answer,
             metadata={"status": record.status},
         )
 
@@ -303,7 +301,7 @@ class _Trial:
         first = next(iter(self._replies), None)
         prompts = self._data[first].get("messages", []) if first is not None else []
         found = [one for one in _prompt_messages(prompts) if one.role == "system"][:1]
-        question = plain(self._record.question)
+        question = self._record.question
         found.append(ChatMessageUser(id=self._id("question"), content=question, source="input"))
         reply: ChatMessageAssistant | None = None
         for event in self._events:
@@ -332,9 +330,9 @@ class _Trial:
     ) -> list[events.Event]:
         """Return everything that happened, in order: set-up, the agent's work, scoring."""
         record, key = self._record, self._record.key
-        question, gold = plain(record.question), plain(record.gold)
         end, stop = record.usage.seconds, record.usage.seconds + record.judge_seconds
-        sample = Sample(input=question, target=gold, id=key.task, metadata={"seed": key.seed})
+        seed = {"seed": key.seed}
+        sample = Sample(input=record.question, target=record.gold, id=key.task, metadata=seed)
         found: list[tuple[float, events.Event]] = [(0.0, events.SampleInitEvent(sample=sample))]
         for event in self._events:
             data = self._data[event.index]
@@ -351,7 +349,7 @@ class _Trial:
         if error is not None:
             found.append((end, events.ErrorEvent(error=error)))
         for name, score in scores.items():
-            found.append((stop, events.ScoreEvent(score=score, target=gold, scorer=name)))
+            found.append((stop, events.ScoreEvent(score=score, target=record.gold, scorer=name)))
         for number, (at, made) in enumerate(found, 1):
             made.uuid, made.working_start = self._id("event", number), at
             made.timestamp = moment(record.started, at)
