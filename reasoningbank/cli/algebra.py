@@ -9,7 +9,7 @@ import json
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -271,34 +271,30 @@ class Author:
     """A model that writes programs, and the queries that programs leave to it."""
 
     model: ModelHandle
-    stage: Stage | None = None
-    context: Callable[[str], str] = lambda _: ""
+    known: ContextBuilder | None = None  #: What is known of the pack's endpoint, if there is one
 
     def episode(self, question: str, endpoint: EndpointConfig) -> Episode:
         """Return the episode of one question about an endpoint."""
         recorder = Recorder(redact=list(self.model.secrets))
         counter = UsageCounter(recorder)
-        meter = Meter(Budget(), lambda: counter.usage)
-        own = self.stage if self.stage and endpoint == self.stage.endpoint else None
+        own = self.known if self.known and endpoint == self.known.endpoint else None
         return Episode(
             endpoint=endpoint,
             tools={},
             lm=self.model.lm(temperature=0.0, max_tokens=MAX_TOKENS, seed=0),
             recorder=recorder,
-            meter=meter,
+            meter=Meter(Budget(), lambda: counter.usage),
             callbacks=[counter],
-            context=self.context(question) if own else "",
+            context=own.build(question).text if own else "",
             pack=own.pack if own else None,
         )
 
     def compose(self, request: algebra.QueryRequest) -> str:
         """Return a query for a question of a program; see `algebra.Runtime`."""
-        own = self.stage.endpoint if self.stage else None
-        if own is not None and (not request.endpoint or own.is_at(request.endpoint)):
-            about = own
-        elif request.endpoint:
+        about = self.known.endpoint if self.known else None
+        if request.endpoint and not (about and about.is_at(request.endpoint)):
             about = EndpointConfig(request.endpoint)
-        else:
+        if about is None:
             hint = "put the SPARQLString into an operation with an endpoint, or give --pack"
             raise UsageError("no endpoint is known for the question", hint=hint)
         return composer(self.episode(request.question, about))(request)
@@ -315,17 +311,12 @@ def _open_stage(pack: str, url: str | None = None) -> Iterator[Stage]:
 def _open_author(lm: str, stage: Stage | None) -> Iterator[Author]:
     output.notice(f"opening {lm} …")
     with open_lm(lm) as model:
-        if stage is None:
-            yield Author(model)
-            return
-        schema = stage.pack.schema if stage.pack else None
-        builder = ContextBuilder(
-            ("L1", "L3"),
-            endpoint=stage.endpoint,
-            vocabulary=Schema.of(stage.endpoint, schema),
-            pack=stage.pack,
-        )
-        yield Author(model, stage, lambda question: builder.build(question).text)
+        known = None
+        if stage is not None:
+            at, pack = stage.endpoint, stage.pack
+            vocabulary = Schema.of(at, pack.schema if pack else None)
+            known = ContextBuilder(("L1", "L3"), endpoint=at, vocabulary=vocabulary, pack=pack)
+        yield Author(model, known)
 
 
 def _write(

@@ -36,8 +36,8 @@ from reasoningbank.trajectory import Event, Trajectory
 RUN_TAG = "reasoningbank.run"
 TRIAL_TAG = "reasoningbank.trial"
 EDITION_TAG = "reasoningbank.edition"
-#: MLflow's limits: entries per batch; characters per value, preview and tag.
-_BATCH, _VALUE, _PREVIEW, _TAG = 100, 500, 1_000, 250
+#: MLflow's limits: characters per value, preview and tag.
+_VALUE, _PREVIEW, _TAG = 500, 1_000, 250
 #: What a span says: its name, attributes and error.
 _Facts = tuple[str, Mapping[str, Any], str]
 
@@ -83,8 +83,9 @@ class TraceStore:
     def finish(self, status: str) -> None:
         """Log the metrics of each arm and end MLflow's run with this status."""
         at = int(time.time() * 1_000)
-        metrics = metrics_by_arm(self._records.values())
-        self._log_batches(metrics=[entities.Metric(k, v, at, 0) for k, v in metrics.items()])
+        found = metrics_by_arm(self._records.values())
+        metrics = [entities.Metric(name, value, at, 0) for name, value in found.items()]
+        self._client.log_batch(self._mlflow_run, metrics=metrics)
         # Not set_terminated, which prints an address on standard output.
         self._traces.store.update_run_info(
             self._mlflow_run, entities.RunStatus.from_string(status), end_time=at, run_name=None
@@ -96,7 +97,7 @@ class TraceStore:
             run_id = str(found[0].info.run_id)
             self._client.update_run(run_id, status="RUNNING")
             return run_id
-        self._mlflow_run = str(self._client.create_run(self._experiment, run_name=name).info.run_id)
+        run_id = str(self._client.create_run(self._experiment, run_name=name).info.run_id)
         experiment = {**manifest.get("experiment", {})}
         arms = {str(arm["name"]): arm for arm in experiment.pop("arms", ())}
         params = {"task_count": str(len(manifest.get("tasks", ()))), **dict(_flat(experiment))}
@@ -104,16 +105,10 @@ class TraceStore:
         facts = {"version": manifest.get("versions"), "hash": manifest.get("hashes")}
         tags = {"mlflow.note.content": str(experiment.get("title") or ""), **dict(_flat(facts))}
         tags |= {"fingerprint": str(manifest.get("fingerprint", "")), RUN_TAG: self._run}
-        self._log_batches(params=[entities.Param(k, v) for k, v in params.items()])
+        self._client.log_batch(run_id, params=[entities.Param(k, v) for k, v in params.items()])
         # Last, so that a run that is found by its tag has its params.
-        self._log_batches(tags=[entities.RunTag(k, v) for k, v in tags.items()])
-        return self._mlflow_run
-
-    def _log_batches(self, **entries: list[Any]) -> None:
-        for kind, values in entries.items():
-            for start in range(0, len(values), _BATCH):
-                batch: dict[str, Any] = {kind: values[start : start + _BATCH]}
-                self._client.log_batch(self._mlflow_run, **batch)
+        self._client.log_batch(run_id, tags=[entities.RunTag(k, v) for k, v in tags.items()])
+        return run_id
 
     def _info(self, record: TrialRecord, digits: str) -> entities.TraceInfo:
         used, name = record.usage, _trial_name(record.key)

@@ -247,8 +247,7 @@ def open_judge(
         own = is_import_path(model)
         models = {model: stack.enter_context(open_lm(model))} if model and not own else {}
         where: dict[str, Any] = {"endpoint": experiment.endpoint, "services": plan.services}
-        opened = open_context(plan.pack, folder.path, models=models, **where)
-        context = stack.enter_context(opened)
+        context = stack.enter_context(open_context(plan.pack, folder.path, models=models, **where))
         if model:
             identity: dict[str, Any] = {"model": {"model": model}}
             if not own:

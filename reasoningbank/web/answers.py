@@ -185,18 +185,17 @@ class Answers:
 
     def _opened(self, asked: Asked, notice: Callable[[str], None]) -> _Entry:
         memory, snapshot = self._memory(asked.memory) if asked.memory else (None, "")
-        places = {"pack": asked.pack or self._no_pack.name, "url": asked.url or None}
-        with contextlib.ExitStack() as stack:
-            opening = open_solver(
-                asked.agent,
-                lm=asked.lm,
-                memory=memory,
-                snapshot=snapshot,
-                on_notice=notice,
-                **places,  # type: ignore[arg-type]
-            )
-            solver = stack.enter_context(opening)
-            return _Entry(solver, stack.pop_all().close)
+        opening = open_solver(
+            asked.agent,
+            pack=asked.pack or self._no_pack.name,
+            lm=asked.lm,
+            url=asked.url or None,
+            memory=memory,
+            snapshot=snapshot,
+            on_notice=notice,
+        )
+        stack = contextlib.ExitStack()
+        return _Entry(stack.enter_context(opening), stack.close)
 
 
 def example_questions(pack: str) -> list[str]:

@@ -140,6 +140,8 @@ def sample_of(
     record: TrialRecord, epoch: int, run: str, config: models.GenerateConfig
 ) -> logs.EvalSample:
     """Return a trial as a sample."""
+    # Half a surrogate pair, as small models write it, cannot be written.
+    record = TrialRecord.from_json(plain(record.to_json()))
     key, used = record.key, record.usage
     uuid = identity(run, key.arm, key.task, key.seed, record.started)
     trial = _Trial(record, uuid, config.model_copy(update={"seed": key.seed}))
@@ -152,7 +154,7 @@ def sample_of(
             reason=record.error,
         )
     if record.failed:
-        message = plain(record.error or "the infrastructure failed")
+        message = record.error or "the infrastructure failed"
         fields = (one.get("fields") or {} for one in record.findings)
         trace = next((str(one["traceback"]) for one in fields if "traceback" in one), message)
         error = logs.EvalError(message=message, traceback=trace, traceback_ansi=trace)
@@ -170,15 +172,15 @@ def sample_of(
     return logs.EvalSample(
         id=key.task,
         epoch=epoch,
-        input=plain(record.question),
-        target=plain(record.gold),
+        input=record.question,
+        target=record.gold,
         messages=trial.messages(),
         output=models.ModelOutput(
             model=next(iter(usage), ""),
             choices=[models.ChatCompletionChoice(message=trial.submission, stop_reason="stop")],
         ),
         scores=scores or None,
-        metadata={k: plain(v) for k, v in facts.items() if v is not None and v != ""},
+        metadata={k: v for k, v in facts.items() if v is not None and v != ""},
         events=trial.transcript(scores, limit, error),
         model_usage=usage,
         role_usage=_summed((str(data.get("role", "")), call) for data, call in spent),
@@ -210,12 +212,8 @@ def _scores(record: TrialRecord) -> dict[str, Score]:
         return {}
 
     def score(value: Any, said: Mapping[str, Any], metadata: Any, reason: str | None) -> Score:
-        common = {
-            "answer": plain(record.sparql),
-            "explanation": plain(str(said.get("reason", ""))),
-            "metadata": plain(metadata),
-            "reason": reason,
-        }
+        common = {"answer": record.sparql, "explanation": str(said.get("reason", ""))}
+        common |= {"metadata": metadata, "reason": reason}
         if value is None:
             return Score.unscored(**common)
         right = CORRECT if value else INCORRECT
@@ -224,11 +222,9 @@ def _scores(record: TrialRecord) -> dict[str, Score]:
     status = str(verdict.get("status", ""))
     defective, reason = status == "gold_defect", None if status == "judged" else status
     rest = {k: v for k, v in verdict.items() if k not in {*VERDICT_SCORERS, "reason"}}
+    rest |= {"evidence": record.evidence} if record.evidence else {}
     details: dict[str, tuple[Any, Any]] = {
-        "strict": (
-            record.strict,
-            rest | ({"evidence": record.evidence} if record.evidence else {}),
-        ),
+        "strict": (record.strict, rest),
         "lenient": (bool(verdict.get("lenient")), None),
         "f1": (record.f1, {k: verdict.get(k) for k in ("precision", "recall")}),
     }
@@ -251,9 +247,9 @@ class _Trial:
     def __init__(self, record: TrialRecord, uuid: str, config: models.GenerateConfig) -> None:
         self._record, self._uuid, self._config = record, uuid, config
         self._events = record.trajectory.events
-        self._data = [plain(record.trajectory.resolve(event.data)) for event in self._events]
+        self._data = [record.trajectory.resolve(event.data) for event in self._events]
         ends = {e.parent: e for e in self._events if e.kind == "tool_result"}
-        #: Tool calls, and code as calls of `python`: the call, its result, error, duration.
+        #: Tool calls, and code as calls of `python`; none within code belongs to a message.
         self._calls = {
             event.index: self._call(event, ends.get(event.index))
             for event in self._events
@@ -271,30 +267,33 @@ class _Trial:
         }
         self.submission = ChatMessageAssistant(
             id=self._id("submission"),
-            content=plain(record.sparql or record.answer or ""),
+            content=record.sparql or record.answer,
             metadata={"status": record.status},
         )
 
     def _id(self, *parts: object) -> str:
         return identity(self._uuid, *parts)
 
-    def _call(
-        self, event: Event, end: Event | None
-    ) -> tuple[ToolCall, str, ToolCallError | None, float]:
+    def _call(self, event: Event, end: Event | None) -> events.ToolEvent:
         data, answer = self._data[event.index], self._data[end.index] if end else {}
         seconds = end.at + end.seconds - event.at if end else event.seconds
         function, arguments = str(data.get("tool", "")), data.get("arguments")
         if event.kind == "code":
             function, arguments = "python", {"code": _as_text(data.get("code"))}
             answer, seconds = {"result": data.get("output")}, event.seconds
-        named = dict(arguments) if isinstance(arguments, Mapping) else {"value": arguments}
-        number = f"call_{self._id('call', event.index)}"
         error = _as_text(answer.get("error"))
-        return (
-            ToolCall(id=number, function=function, arguments=named),
-            "\n".join(filter(None, map(_as_text, (answer.get("result"), answer.get("note"))))),
-            ToolCallError("unknown", error) if error else None,
-            seconds,
+        parts = map(_as_text, (answer.get("result"), answer.get("note")))
+        parent = self._events[event.parent].kind if event.parent is not None else ""
+        within_code = parent == "code" and event.kind == "tool_call"
+        return events.ToolEvent(
+            id=f"call_{self._id('call', event.index)}",
+            function=function,
+            arguments=dict(arguments) if isinstance(arguments, Mapping) else {"value": arguments},
+            result="\n".join(filter(None, parts)),
+            error=ToolCallError("unknown", error) if error else None,
+            completed=moment(self._record.started, event.at + seconds),
+            working_time=seconds,
+            message_id=None if within_code else self._id("answer", event.index),
         )
 
     def messages(self) -> list[ChatMessage]:
@@ -302,24 +301,24 @@ class _Trial:
         first = next(iter(self._replies), None)
         prompts = self._data[first].get("messages", []) if first is not None else []
         found = [one for one in _prompt_messages(prompts) if one.role == "system"][:1]
-        question = plain(self._record.question)
+        question = self._record.question
         found.append(ChatMessageUser(id=self._id("question"), content=question, source="input"))
         reply: ChatMessageAssistant | None = None
         for event in self._events:
             if event.index in self._replies:
                 reply = self._replies[event.index]
                 found.append(reply)
-            elif event.index in self._calls and not self._within_code(event):
-                asked, result, error, _ = self._calls[event.index]
+            elif (call := self._calls.get(event.index)) is not None and call.message_id:
                 # A call belongs to the reply before it; an agent without a model has none.
                 if reply is not None:
+                    asked = ToolCall(id=call.id, function=call.function, arguments=call.arguments)
                     reply.tool_calls = [*(reply.tool_calls or []), asked]
                 answer = models.ChatMessageTool(
-                    id=self._id("answer", event.index),
-                    content=result or (error.message if error else ""),
-                    tool_call_id=asked.id,
-                    function=asked.function,
-                    error=error,
+                    id=call.message_id,
+                    content=str(call.result) or (call.error.message if call.error else ""),
+                    tool_call_id=call.id,
+                    function=call.function,
+                    error=call.error,
                 )
                 found.append(answer)
         if self.submission.content or self._record.sparql is not None:
@@ -331,16 +330,16 @@ class _Trial:
     ) -> list[events.Event]:
         """Return everything that happened, in order: set-up, the agent's work, scoring."""
         record, key = self._record, self._record.key
-        question, gold = plain(record.question), plain(record.gold)
         end, stop = record.usage.seconds, record.usage.seconds + record.judge_seconds
-        sample = Sample(input=question, target=gold, id=key.task, metadata={"seed": key.seed})
+        seed = {"seed": key.seed}
+        sample = Sample(input=record.question, target=record.gold, id=key.task, metadata=seed)
         found: list[tuple[float, events.Event]] = [(0.0, events.SampleInitEvent(sample=sample))]
         for event in self._events:
             data = self._data[event.index]
             if event.kind == "lm_call":
                 found.append((event.at, self._model(event, data)))
             elif event.index in self._calls:
-                found.append((event.at, self._called(event)))
+                found.append((event.at, self._calls[event.index]))
             elif event.kind != "tool_result":
                 # A result is with its call.
                 found.append((event.at, events.InfoEvent(source=event.kind, data=data)))
@@ -350,15 +349,11 @@ class _Trial:
         if error is not None:
             found.append((end, events.ErrorEvent(error=error)))
         for name, score in scores.items():
-            found.append((stop, events.ScoreEvent(score=score, target=gold, scorer=name)))
+            found.append((stop, events.ScoreEvent(score=score, target=record.gold, scorer=name)))
         for number, (at, made) in enumerate(found, 1):
             made.uuid, made.working_start = self._id("event", number), at
             made.timestamp = moment(record.started, at)
         return [made for _, made in found]
-
-    def _within_code(self, event: Event) -> bool:
-        inside = event.parent is not None and self._events[event.parent].kind == "code"
-        return inside and event.kind == "tool_call"
 
     def _model(self, event: Event, data: Mapping[str, Any]) -> events.ModelEvent:
         model, failed = str(data.get("model", "")), data.get("error")
@@ -384,19 +379,6 @@ class _Trial:
             completed=moment(self._record.started, event.at + event.seconds),
             working_time=event.seconds,
             metadata=extra or None,
-        )
-
-    def _called(self, event: Event) -> events.ToolEvent:
-        asked, result, error, seconds = self._calls[event.index]
-        return events.ToolEvent(
-            id=asked.id,
-            function=asked.function,
-            arguments=asked.arguments,
-            result=result,
-            error=error,
-            completed=moment(self._record.started, event.at + seconds),
-            working_time=seconds,
-            message_id=None if self._within_code(event) else self._id("answer", event.index),
         )
 
 

@@ -1,16 +1,6 @@
 // The page's own script: asking with steps as they happen, a run that goes on, and small actions.
 
-byId("light").addEventListener("click", () => {
-  const root = document.documentElement;
-  const dark = getComputedStyle(root).colorScheme === "dark" ||
-    (!root.dataset.theme && matchMedia("(prefers-color-scheme: dark)").matches);
-  root.dataset.theme = dark ? "light" : "dark";
-  try {
-    localStorage.setItem("reasoningbank-theme", root.dataset.theme);
-  } catch {
-    // The choice then holds until the page is left.
-  }
-});
+byId("light").addEventListener("click", turnLight);
 
 async function post(address, body, signal) {
   const options = { method: "POST", headers: { "Content-Type": "application/json" }, signal };

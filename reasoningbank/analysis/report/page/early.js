@@ -9,3 +9,14 @@
     // A page from a file may have no storage; the system's choice then holds.
   }
 })();
+
+function turnLight() {
+  const { dataset } = document.documentElement;
+  const system = matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
+  dataset.theme = (dataset.theme || system) === "dark" ? "light" : "dark";
+  try {
+    localStorage.setItem("reasoningbank-theme", dataset.theme);
+  } catch {
+    // Without storage the choice holds until the page is left.
+  }
+}

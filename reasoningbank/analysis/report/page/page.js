@@ -63,19 +63,6 @@ async function route() {
     });
 }
 
-function turnLight() {
-  const root = document.documentElement;
-  const dark = root.dataset.theme
-    ? root.dataset.theme === "dark"
-    : matchMedia("(prefers-color-scheme: dark)").matches;
-  root.dataset.theme = dark ? "light" : "dark";
-  try {
-    localStorage.setItem("reasoningbank-theme", root.dataset.theme);
-  } catch {
-    // Without storage the choice holds until the page is closed.
-  }
-}
-
 function stepTrial(by) {
   const { parts } = addressed();
   const trial = store.byKey.get(keyOf(parts[1], parts.slice(2, -1).join("/"), parts.at(-1)));
