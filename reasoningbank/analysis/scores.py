@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import fsum
 from statistics import fmean
@@ -262,10 +262,10 @@ class RunPlan:
                 self.controls[name] = control.name
             self.bank_arms[name] = bank_arm(experiment, arm).name
 
-    def trials(self, arm: str) -> int:
-        """Return how many held-out trials an arm should have; 0 if unknown."""
+    def trials(self, arm: str, without: Collection[str] = ()) -> int:
+        """Return how many held-out trials an arm should have, but those of tasks; 0 if unknown."""
         tasks, seeds = self.tasks.get(arm, ((), 0))
-        return len(tasks) * seeds
+        return seeds * sum(task not in without for task in tasks)
 
 
 def _exhausted(record: TrialRecord) -> Iterator[str]:

@@ -256,14 +256,15 @@ def summarise(
     tested = {name: [t for t in trials if t.step is None] for name, trials in by_arm.items()}
 
     def compared(first: str, second: str, level: str = "") -> ArmComparison | None:
-        planned = (plan.trials(first), plan.trials(second))
-        arms = [tested.get(first, []), tested.get(second, [])]
-        if level:
-            # What is missing at one level only the whole arm can say.
-            missing = tuple(n - len(trials) for n, trials in zip(planned, arms, strict=True))
-            arms = [[t for t in trials if t.level == level] for trials in arms]
-            planned = (len(arms[0]) + missing[0], len(arms[1]) + missing[1])
-        return compare_arms(*arms, metric=metric, unit=unit, planned=planned)
+        trials = [t for one in tested.values() for t in one]
+        # A task's level is known from any trial of it; one without any counts as missing.
+        others = {t.task for t in trials if level and t.level not in (level, "")}
+        planned = (plan.trials(first, others), plan.trials(second, others))
+        one, two = (
+            [t for t in tested.get(name, ()) if not level or t.level == level]
+            for name in (first, second)
+        )
+        return compare_arms(one, two, metric=metric, unit=unit, planned=planned)
 
     pairs = ([comparison] if comparison else []) + list(claims)
     level = str(plan.settings.get("level") or "")

@@ -213,7 +213,9 @@ def build(
 def show_levels(
     pack: Where = "uniprot",
     split: Annotated[str, Option(help="The tasks to classify: dev or test.")] = "test",
-    bank: Annotated[Path | None, Option(metavar="FILE", help="Relative to this bank.")] = None,
+    bank: Annotated[
+        Path | None, Option(metavar="FILE", help="Relative to this bank or file of items.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Classify tasks as iid, compositional or zero-shot relative to the training tasks.
@@ -228,10 +230,10 @@ def show_levels(
     chosen: tuple[corpus.Task, ...] = getattr(parts, split)
     training: list[corpus.Task | str] = list(parts.train)
     if bank is not None:
-        from reasoningbank.memory import MemoryBank
+        from reasoningbank.experiment.memory_sources import opened
 
-        with MemoryBank(bank) as opened:
-            training = [item.pattern for item in opened.items() if item.pattern]
+        with opened(bank) as items:
+            training = [item.pattern for item in items.items() if item.pattern]
     found = corpus.levels(chosen, training, corpus.load_pack(pack).prefixes)
     same = corpus.near_duplicates(chosen, parts.train) if split != "train" else []
     if as_json:

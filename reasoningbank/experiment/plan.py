@@ -134,9 +134,6 @@ def plan_run(
     return Plan(pack, *sets, by_task, denied, training)
 
 
-_FEWER = "run fewer tasks"
-
-
 def _denied(
     pack: Pack,
     jobs: Sequence[Job],
@@ -150,12 +147,13 @@ def _denied(
     made = {name for name, agent in agents.items() if getattr(agent, "needs_examples", False)}
     shown = [(j.arm.name, by_task.get(j.task.id, hidden)) for j in jobs if j.arm.name in made]
     held = {key for job in jobs if not job.teaches for key in (job.task.id, job.task.group)} - {""}
+    hint = "run fewer tasks"
     if not any(held.isdisjoint((task.id, task.group)) for task in golds):
         of_golds = (job.arm.name for job in jobs if job.arm.memory.source == "gold")
         for name, trials in Counter(of_golds).items():
             what = f"{trials} of its trials are shown no gold: the run evaluates them all"
             fields = {"arm": name, "trials": trials}
-            yield Finding("no-examples", what, where=f"arm {name}", hint=_FEWER, fields=fields)
+            yield Finding("no-examples", what, where=f"arm {name}", hint=hint, fields=fields)
     if not shown:
         return
     from reasoningbank.nl2sparql.examples import examples_left
@@ -164,7 +162,7 @@ def _denied(
     for name, trials in Counter(name for name, ids in shown if not left[ids]).items():
         what = f"{trials} of its trials are shown no example: all of the pack are left out"
         fields = {"arm": name, "trials": trials}
-        hint = f"{_FEWER}, or set leave_out = 'group'"
+        hint = "run fewer tasks, or set leave_out = 'group'"
         yield Finding("no-examples", what, where=f"arm {name}", hint=hint, fields=fields)
 
 

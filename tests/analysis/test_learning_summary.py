@@ -107,6 +107,25 @@ def test_what_is_missing_yet_resolves_nothing(run: RunFolder, tmp_path: Path) ->
     assert all_told.startswith("0 of 3 pre-registered pairs resolved")
 
 
+def test_what_is_missing_at_other_levels_leaves_a_comparison_complete(run: RunFolder) -> None:
+    manifest = json.loads(json.dumps(run.manifest))
+    manifest["experiment"]["level"] = "iid"
+    last, first = HELD_OUT[-1], HELD_OUT[0]
+    leveled = [
+        replace(one, level="compositional" if one.key.task == last else "iid")
+        for one in run.trials()
+    ]
+
+    def missing(without: str) -> int:
+        gone = ("learned", without, 2)
+        kept = [one for one in leveled if (one.key.arm, one.key.task, one.key.seed) != gone]
+        found = summarise(kept, comparison=("learned", "none"), manifest=manifest).comparison
+        assert found is not None
+        return found.missing
+
+    assert (missing(last), missing(first), missing("")) == (0, 1, 0)
+
+
 def test_a_stream_that_goes_on_resolves_nothing(run: RunFolder) -> None:
     manifest = {**json.loads(json.dumps(run.manifest)), "stream": list(STREAM)}
     whole = summarise(run.trials(), manifest=manifest).online

@@ -227,3 +227,13 @@ def test_the_command_builds_and_classifies(pack: Pack) -> None:
     tasks = load_shacl_tasks(replace(pack, examples=pack.root / "instances"))
     shown = run("levels", str(pack.root / "instances"))
     assert set(shown["levels"]) == {t.id for t in tasks if t.split == "test"}  # type: ignore[call-overload]
+
+
+def test_levels_are_relative_to_a_file_of_items() -> None:
+    bank = Path(__file__).parents[2] / "experiments" / "banks" / "uniprot_instances.jsonl"
+    words = ["tasks", "levels", "uniprot-instances", "--split", "dev", "--json"]
+    whole, part = (
+        json.loads(CliRunner().invoke(app, [*words, *more]).stdout)["levels"].values()
+        for more in ([], ["--bank", str(bank)])
+    )
+    assert 0 < list(part).count("iid") < list(whole).count("iid")
