@@ -152,9 +152,9 @@ class MemoryBank:
         found = {item.id: item for item in map(self.get, item_ids)}
         for item in list(found.values()):
             found |= {one.id: one for one, _ in self.match(item.dense_text, CANDIDATES)}
-        query = "SELECT item FROM items WHERE json_extract(item, '$.counters.hurt') >= ?"
-        hurtful = [self._store.parsed(text) for (text,) in self._store.rows(query, hurt)]
-        found |= {item.id: item for item in hurtful}
+        count = "json_extract(iif(json_valid(item), item, '{}'), '$.counters.hurt')"
+        rows = self._store.rows(f"SELECT item FROM items WHERE {count} >= ?", hurt)
+        found |= {item.id: item for (text,) in rows for item in [self._store.parsed(text)]}
         return [item for _, item in sorted(found.items()) if item.status == "active"]
 
     def match(

@@ -7,7 +7,10 @@ CREATE TABLE items (
     title TEXT NOT NULL,
     item TEXT NOT NULL -- the whole item as JSON
 );
-CREATE INDEX hurt_of_item ON items(json_extract(item, '$.counters.hurt'));
+CREATE INDEX hurt_of_item ON items(
+    -- A damaged item is reported when it is read.
+    json_extract(iif(json_valid(item), item, '{}'), '$.counters.hurt')
+);
 CREATE TABLE changes (
     number INTEGER PRIMARY KEY AUTOINCREMENT,
     operation INTEGER NOT NULL, -- first number of what was changed together
