@@ -153,17 +153,12 @@ def unknown_key(
     choices = sorted(known)
     given = (meant or {}).get(wrong.lower())
     # A key of another table is meant, unless the word is all but a key of this one.
-    cutoff = 0.85 if home else 0.6
-    near = (
-        [given]
-        if given in choices or (given and home)
-        else difflib.get_close_matches(wrong, choices, n=1, cutoff=cutoff)
-    )
-    if near and near[0] in choices:
-        return f"unknown key; did you mean {near[0]}?"
-    where = f"it belongs in {home}" if home else f"known are {', '.join(choices)}"
-    where += f", as {given}" if home and given else ""
-    return f"unknown key; {where}"
+    near = difflib.get_close_matches(wrong, choices, n=1, cutoff=0.85 if home else 0.6)
+    if given in choices or (near and not (given and home)):
+        return f"unknown key; did you mean {given if given in choices else near[0]}?"
+    if home:
+        return f"unknown key; it belongs in {home}" + (f", as {given}" if given else "")
+    return f"unknown key; known are {', '.join(choices)}"
 
 
 def need_package(name: str, extra: str) -> None:

@@ -23,7 +23,7 @@ from pyoxigraph import RdfFormat
 from rdflib import Graph
 
 from reasoningbank.algebra.evaluation import Limits
-from reasoningbank.algebra.terms import graph_from_quads
+from reasoningbank.algebra.terms import graph_from_quads, names_of
 from reasoningbank.errors import BudgetError, EndpointError, QueryError, UsageError, read_toml
 from reasoningbank.http import ExchangeError, Reply, Unreachable, retrying, send
 from reasoningbank.sparql.formats import parse_rdf
@@ -348,12 +348,6 @@ class Web:
         return replace(reply, url=url)
 
 
-def _says(data: Any) -> bool:
-    """Return whether a JSON-LD document has keys that are to become properties."""
-    nodes = data if isinstance(data, list) else [data]
-    return any(key[:1] != "@" for node in nodes if isinstance(node, dict) for key in node)
-
-
 def graph_of(reply: Reply, most: int | None = None) -> Graph:
     """Return the graph of a document, including the statements of its named graphs."""
     declared = reply.media_type
@@ -374,7 +368,8 @@ def graph_of(reply: Reply, most: int | None = None) -> Graph:
                 what = f"the document has more than {most:,} triples"
                 raise BudgetError(what, where=reply.url, hint="allow more rows", budget="rows")
             quads.append(quad)
-        if kind == RdfFormat.JSON_LD and not quads and _says(json.loads(reply.body)):
+        is_silent = kind == RdfFormat.JSON_LD and not quads
+        if is_silent and any(is_key for *_, is_key in names_of(json.loads(reply.body), "")):
             hint = "give it a @context that maps its keys to IRIs"
             raise bad("none of the keys of the JSON-LD is mapped to an IRI", hint, "unmapped-key")
         return graph_from_quads(quads)

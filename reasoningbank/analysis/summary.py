@@ -255,10 +255,12 @@ def summarise(
     }  # fmt: skip
     tested = {name: [t for t in trials if t.step is None] for name, trials in by_arm.items()}
 
+    level = str(plan.settings.get("level") or "")
+    # A task's level is known from any trial of it; one without any counts as missing.
+    elsewhere = {t.task for one in tested.values() for t in one if t.level not in (level, "")}
+
     def compared(first: str, second: str, level: str = "") -> ArmComparison | None:
-        trials = [t for one in tested.values() for t in one]
-        # A task's level is known from any trial of it; one without any counts as missing.
-        others = {t.task for t in trials if level and t.level not in (level, "")}
+        others = elsewhere if level else ()
         planned = (plan.trials(first, others), plan.trials(second, others))
         one, two = (
             [t for t in tested.get(name, ()) if not level or t.level == level]
@@ -267,7 +269,6 @@ def summarise(
         return compare_arms(one, two, metric=metric, unit=unit, planned=planned)
 
     pairs = ([comparison] if comparison else []) + list(claims)
-    level = str(plan.settings.get("level") or "")
     registered = {pair: compared(*pair, level=level) for pair in pairs}
     rivals = [(name, comparison[1]) for name in tested if comparison and name not in comparison]
     others = [compared(*pair) for pair in rivals if pair not in registered]

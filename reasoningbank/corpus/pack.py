@@ -150,9 +150,9 @@ class Pack(_Described):
 
 
 _PACK = TypeAdapter(Pack)
-#: Keys for words that others use for them.
 #: Types of pydantic's errors about keys that a table does not have.
 _UNKNOWN = ("unexpected_keyword_argument", "extra_forbidden")
+#: Keys for words that others use for them.
 _MEANT = {"license": "licence", "url": "endpoint", "queries": "examples", "namespaces": "prefixes"}
 
 

@@ -448,13 +448,14 @@ def _unknown(location: Sequence[str | int]) -> str:
         inner = [one for field in fields for one in _tables_in(field.annotation)]
         tables = inner or tagged or tables
     wrong = str(location[-1])
+    meant = _MEANT.get(wrong.lower(), wrong)
     known = {key for table in tables for key in table.model_fields}
     if Experiment in tables:
         known.add("repeats")
     homes = (
         "an arm" if name == "arms" else f"[{name}]"
         for name, field in Experiment.model_fields.items()
-        if any(_MEANT.get(wrong, wrong) in one.model_fields for one in _tables_in(field.annotation))
+        if any(meant in one.model_fields for one in _tables_in(field.annotation))
     )
     return unknown_key(wrong, known, _MEANT, next(homes, ""))
 

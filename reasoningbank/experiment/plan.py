@@ -147,23 +147,26 @@ def _denied(
     made = {name for name, agent in agents.items() if getattr(agent, "needs_examples", False)}
     shown = [(j.arm.name, by_task.get(j.task.id, hidden)) for j in jobs if j.arm.name in made]
     held = {key for job in jobs if not job.teaches for key in (job.task.id, job.task.group)} - {""}
-    hint = "run fewer tasks"
+
+    def named(trials: Iterable[str], why: str, hint: str) -> Iterator[Finding]:
+        for name, number in Counter(trials).items():
+            what, fields = (
+                f"{number} of its trials are shown {why}",
+                {"arm": name, "trials": number},
+            )
+            yield Finding("no-examples", what, where=f"arm {name}", hint=hint, fields=fields)
+
     if not any(held.isdisjoint((task.id, task.group)) for task in golds):
         of_golds = (job.arm.name for job in jobs if job.arm.memory.source == "gold")
-        for name, trials in Counter(of_golds).items():
-            what = f"{trials} of its trials are shown no gold: the run evaluates them all"
-            fields = {"arm": name, "trials": trials}
-            yield Finding("no-examples", what, where=f"arm {name}", hint=hint, fields=fields)
+        yield from named(of_golds, "no gold: the run evaluates them all", "run fewer tasks")
     if not shown:
         return
     from reasoningbank.nl2sparql.examples import examples_left
 
     left = {ids: examples_left(pack, ids) for ids in {ids for _, ids in shown}}
-    for name, trials in Counter(name for name, ids in shown if not left[ids]).items():
-        what = f"{trials} of its trials are shown no example: all of the pack are left out"
-        fields = {"arm": name, "trials": trials}
-        hint = "run fewer tasks, or set leave_out = 'group'"
-        yield Finding("no-examples", what, where=f"arm {name}", hint=hint, fields=fields)
+    bare = (name for name, ids in shown if not left[ids])
+    hint = "run fewer tasks, or set leave_out = 'group'"
+    yield from named(bare, "no example: all of the pack are left out", hint)
 
 
 def check_parts(arm: Arm) -> None:

@@ -154,7 +154,8 @@ class MemoryBank:
             found |= {one.id: one for one, _ in self.match(item.dense_text, CANDIDATES)}
         count = "json_extract(iif(json_valid(item), item, '{}'), '$.counters.hurt')"
         rows = self._store.rows(f"SELECT item FROM items WHERE {count} >= ?", hurt)
-        found |= {item.id: item for (text,) in rows for item in [self._store.parsed(text)]}
+        hurtful = (self._store.parsed(text) for (text,) in rows)
+        found |= {item.id: item for item in hurtful}
         return [item for _, item in sorted(found.items()) if item.status == "active"]
 
     def match(

@@ -73,10 +73,6 @@ class Lesson:
         self.slots = f"Slots, as they were: {'; '.join(lines)}." if lines else ""
         self.constants = frozenset(values)
         self.description = abstracted(experience.question, mentions)
-        prepared = prepare(query, prefixes=facts.namespaces)
-        #: As of `Draft`
-        self.unproven = _matches_nothing(prepared, self.skeleton, facts)
-        self.features = query_features(prepared.text).features
 
 
 def success_draft(experience: Experience, facts: Facts) -> Draft | Rejected:
@@ -86,6 +82,7 @@ def success_draft(experience: Experience, facts: Facts) -> Draft | Rejected:
         return experience.uncertain("success", "unproven", doubt)
     try:
         lesson = Lesson(experience, facts)
+        prepared = prepare(query, prefixes=facts.namespaces)
     except QueryError as error:
         return experience.uncertain("success", error.code, error.what)
     return Draft(
@@ -97,12 +94,12 @@ def success_draft(experience: Experience, facts: Facts) -> Draft | Rejected:
         experience=experience,
         pattern=lesson.skeleton.text,
         probe=lesson.skeleton.dummy,
-        tags=(*lesson.terms, *lesson.features),
+        tags=(*lesson.terms, *query_features(prepared.text).features),
         constants=lesson.constants,
         question=experience.question,
         query=shortened(query, facts.namespaces),
         turns=turns_of(experience.trajectory, query),
-        unproven=lesson.unproven,
+        unproven=_matches_nothing(prepared, lesson.skeleton, facts),
     )
 
 
@@ -261,6 +258,7 @@ def contrast_draft(
     try:
         lesson = Lesson(right, facts)
         good = shortened(right.sparql or "", facts.namespaces)
+        prepared = prepare(right.sparql or "", prefixes=facts.namespaces)
     except QueryError:
         return None
     terms = set(terms_in(good, facts))
@@ -296,7 +294,7 @@ def contrast_draft(
         tags=lesson.terms,
         denied=frozenset(missing),
         constants=lesson.constants | {token.text for token in tokenize(bad)},
-        unproven=lesson.unproven,
+        unproven=_matches_nothing(prepared, lesson.skeleton, facts),
     )
 
 

@@ -466,9 +466,9 @@ def _unnamed(question: str, sparql: str, pack: Pack) -> Iterator[Finding]:
         texts = [one.text.strip() for one in missing]
         values = [d.pattern for text in texts for d in value_detector_of(pack).detect(text)]
         ends = [
-            "^" * (text[0] != "-") + text.strip("-") + "$" * (text[-1] != "-")
+            "^" * (not text.startswith("-")) + text.strip("-") + "$" * (not text.endswith("-"))
             for text in texts
-            if "-" in (text[0], text[-1])
+            if text.startswith("-") or text.endswith("-")
         ]
         quoted = _shown(one for one in named if one.kind == "quoted")
         hint = "name it, as the examples name theirs"
@@ -486,8 +486,8 @@ def _is_named(said: QuestionToken, text: str, sparql: str, pack: Pack) -> bool:
     """Return whether a query names something: as it is, in another form, or as a known value."""
     plain = _plain(said.text.strip(" -"))
     # A quoted word is a whole one: a query with "gattopardo" does not name 'gatto'.
-    if re.search(
-        rf"(?<!\w){re.escape(plain)}(?!\w)" if said.kind == "quoted" else re.escape(plain), text
+    if plain in text and (
+        said.kind != "quoted" or re.search(rf"(?<!\w){re.escape(plain)}(?!\w)", text)
     ):
         return True
     for language in LANGUAGES:
