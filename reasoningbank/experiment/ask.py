@@ -31,7 +31,7 @@ from reasoningbank.lm import PlainAdapter, UsageCounter, open_lm
 from reasoningbank.memory import MemoryBank
 from reasoningbank.nl2sparql import asked_language
 from reasoningbank.tools import SPARQLTools
-from reasoningbank.trajectory import Event, Usage
+from reasoningbank.trajectory import Event, Usage, shown_ids
 
 #: Rows of an answer.
 MAX_ROWS = 20
@@ -132,7 +132,8 @@ class Solver:
             # No record is kept, so the bank needs no name.
             recall = self._parts.recall(Job(self.arm, task), Given(), lambda: bank)
         attempt = self.attempt(task, recall, watch)
-        shown = tuple(str(one["id"]) for one in (recall.event or {}).get("items", ()))
+        entries = (recall.event or {}).get("items", ())
+        shown = tuple(one for entry in entries for one in shown_ids(entry))
         rows, note = self.rows(attempt.sparql)
         return AskResult(attempt.sparql, rows, note, attempt, shown)
 
