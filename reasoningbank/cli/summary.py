@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from reasoningbank.analysis import tables
 from reasoningbank.cli import output
+from reasoningbank.findings import counted
 
 if TYPE_CHECKING:
     from reasoningbank.analysis import ArmComparison, ArmSummary, RunSummary
@@ -213,8 +214,7 @@ def _estimate_lines(estimate: RunEstimate) -> Iterator[str]:
         yield from estimate.notes
         return
     workers = f"{estimate.workers} at a time" if estimate.workers > 1 else "one after another"
-    trials = "trial" if estimate.todo == 1 else "trials"
-    how = f"{estimate.todo} {trials} to run ({estimate.executor}, {workers})"
+    how = f"{counted(estimate.todo, 'trial')} to run ({estimate.executor}, {workers})"
     yield f"{how}; records would go to {estimate.folder}"
     for arm in estimate.arms:
         if arm.todo:

@@ -253,11 +253,9 @@ def is_timeout(error: BaseException) -> bool:
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
     """Yield an error and its causes (``raise … from``), as DSPy wraps failures."""
-    seen: set[int] = set()
     cause: BaseException | None = error
-    while cause is not None and id(cause) not in seen:
+    while cause is not None:
         yield cause
-        seen.add(id(cause))
         cause = cause.__cause__
 
 

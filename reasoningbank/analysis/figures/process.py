@@ -34,8 +34,8 @@ from reasoningbank.analysis.figures.results import Manifest, View
 from reasoningbank.analysis.frames import Frames
 from reasoningbank.analysis.scores import curve_of, whole_streams
 from reasoningbank.analysis.statistics import median_and_p95
-from reasoningbank.analysis.tables import counted
 from reasoningbank.corpus import LEVELS
+from reasoningbank.findings import counted
 from reasoningbank.judge import RAN, agreement
 
 _KEYS = ["run", "arm", "task", "seed"]

@@ -28,8 +28,9 @@ from reasoningbank.analysis.figures.canvas import (
 )
 from reasoningbank.analysis.frames import Frames
 from reasoningbank.analysis.scores import Metric, RunPlan, Score, average
-from reasoningbank.analysis.tables import counted, share
+from reasoningbank.analysis.tables import share
 from reasoningbank.corpus import LEVELS
+from reasoningbank.findings import counted
 
 Manifest = Mapping[str, Any]
 
