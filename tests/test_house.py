@@ -134,7 +134,9 @@ def test_prose_uses_the_terms_of_the_glossary(folder: str) -> None:
 
 
 #: Where an expression such as `error.what` is text that the package wrote itself.
-_PROSE = {"what", "hint", "reason", "note", "notes", "sentence", "explanation", "message"}
+_PROSE = {
+    "what", "hint", "reason", "note", "notes", "sentence", "explanation", "message", "via",
+}  # fmt: skip
 
 
 def _is_prose(node: ast.expr) -> bool:

@@ -211,7 +211,7 @@ class LearningSession:
             mine = [one for one in self.plan.jobs if _place(one) == (name, seed)]
             there = next((str(one.key) for one in mine if self.folder.exists(one.key.path)), "")
             if there and self.folder.program(name, seed) is None:
-                what = f"compiled/{name}.{seed}.json, which {there} was given, is gone"
+                what = f"compiled/{name}.{seed}.json is missing, and {there} used it"
                 hint = f"restore it, or move the trials of {name} away"
                 raise RecordError(what, where=str(self.folder.path), hint=hint, code="no-program")
             tasks = permuted(self.plan.training[name], seed)

@@ -409,7 +409,7 @@ class Nodes:
                 query=state["generated_sparql"],
                 result=f"{rows[:VERIFIED_CHARS]} ({total})",
             )
-            # A reply that cannot be parsed is no objection.
+            # A reply that cannot be parsed is not an objection.
             if said and not said["valid"]:
                 issues = _texts(said["issues"]) or ["the rows do not answer the question"]
                 problems = [_problem("model", "wrong-result", issue) for issue in issues]
