@@ -204,7 +204,8 @@ def build(
     for finding in findings:
         notice(finding.what)
     splits = ", ".join(f"{counts[part]} {part}" for part in PARTS)
-    notice(f"{len(made)} instances of {len(files)} templates: {splits}")
+    of = counted(len(files), "template")
+    notice(f"{counted(len(made), 'instance')} of {of}: {splits}")
     say(str(folder))
 
 
@@ -247,7 +248,7 @@ def show_levels(
     print_table(("level", "tasks", "templates"), rows)
     for task, other, similarity in same:
         notice(f"{task} nearly repeats {other} ({similarity:.2f})")
-    notice(f"{len(same)} questions nearly repeat a training question")
+    notice(f"questions that nearly repeat a training question: {len(same)}")
 
 
 # -- choosing and printing -----------------------------------------------------------------

@@ -216,7 +216,7 @@ class LearningSession:
                 raise RecordError(what, where=str(self.folder.path), hint=hint, code="no-program")
             tasks = permuted(self.plan.training[name], seed)
             most = f", at most {limit:,} tokens" if limit else ""
-            how = f"{arm.compile.optimizer} on {len(tasks)} tasks{most}"
+            how = f"{arm.compile.optimizer} on {counted(len(tasks), 'task')}{most}"
             self.on_notice(f"{name}.{seed} is compiled with {how}")
             self._began = True
             compilation = Compilation(
