@@ -253,9 +253,11 @@ def is_timeout(error: BaseException) -> bool:
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
     """Yield an error and its causes (``raise … from``), as DSPy wraps failures."""
+    seen: set[int] = set()
     cause: BaseException | None = error
-    while cause is not None:
+    while cause is not None and id(cause) not in seen:
         yield cause
+        seen.add(id(cause))
         cause = cause.__cause__
 
 
