@@ -7,6 +7,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 
+def counted(n: int, noun: str) -> str:
+    """Return a number with its noun, in the plural unless it is 1."""
+    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
+
+
 @dataclass(frozen=True)
 class Finding:
     """One diagnosis, validation result or judge reason.

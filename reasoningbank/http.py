@@ -6,6 +6,7 @@ timeout, because a timer shuts the socket. `retrying` repeats an exchange while 
 
 from __future__ import annotations
 
+import errno
 import http.client
 import math
 import random
@@ -25,7 +26,7 @@ from html import unescape
 from typing import Any
 from urllib.parse import urljoin, urlsplit
 
-from reasoningbank.errors import UsageError
+from reasoningbank.errors import SetupError, UsageError
 from reasoningbank.spill import Spool
 
 #: Statuses of a server that may answer later.
@@ -236,6 +237,18 @@ def retrying(
                 raise
         pause(wait)
         attempt += 1
+
+
+@contextmanager
+def binding(port: int, where: str, hint: str) -> Iterator[None]:
+    """Report a port that a server cannot listen on."""
+    try:
+        yield
+    except OSError as error:
+        used = error.errno == errno.EADDRINUSE
+        what = f"port {port} {'is in use' if used else f'is unavailable: {error.strerror}'}"
+        code = "port-in-use" if used else "no-port"
+        raise SetupError(what, where=where, hint=hint, code=code) from error
 
 
 class _Recording(urllib.request.HTTPSHandler):

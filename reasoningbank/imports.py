@@ -16,7 +16,7 @@ _PATH = re.compile(r"(?!local:)[A-Za-z_][\w.]*:[A-Za-z_]\w*")
 
 
 def is_import_path(name: str) -> bool:
-    """Return whether a name is an import path, and no name of a model or of what is built in."""
+    """Return whether a name is an import path, not the name of a model or of a built-in."""
     return _PATH.fullmatch(name) is not None
 
 

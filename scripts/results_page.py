@@ -26,13 +26,13 @@ from reasoningbank.analysis.tables import (
     TextTable,
     capital,
     cells,
-    counted,
     ends,
     markdown,
     number,
 )
 from reasoningbank.corpus import LEVELS
 from reasoningbank.experiment import RunFolder
+from reasoningbank.findings import counted
 
 EXPERIMENTS = RESULTS.parent
 #: Runs that ask again what another one asked, under a name of their own. Runs of one experiment

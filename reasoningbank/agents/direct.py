@@ -11,7 +11,6 @@ from reasoningbank.agents.calling import ask_once, asking, prefix_names
 from reasoningbank.agents.protocol import PROMPTS, Attempt, Episode, conclude
 from reasoningbank.corpus import Task
 from reasoningbank.errors import BudgetError
-from reasoningbank.findings import Finding
 from reasoningbank.lm import PlainAdapter
 from reasoningbank.lm.reply import query_in, repaired
 
@@ -47,8 +46,7 @@ class DirectAgent:
             sparql = written_query(episode, task.query)
         except BudgetError as error:
             return conclude(episode, None, "exhausted", [error])
-        nothing = [] if sparql else [Finding("no-query", "the reply contains no query")]
-        return conclude(episode, sparql, "submitted", nothing)
+        return conclude(episode, sparql, "submitted")
 
 
 def written_query(

@@ -162,7 +162,7 @@ class Repeats:
 
 
 def _normalized(text: str) -> str:
-    # Code that differs in its indentation is no repeat: it fixes an IndentationError.
+    # Code that differs in its indentation is not a repeat: it fixes an IndentationError.
     lines = (line for line in text.splitlines() if line.strip())
     return "\n".join(
         line[: len(line) - len(line.lstrip())] + " ".join(line.split()) for line in lines

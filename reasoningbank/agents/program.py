@@ -19,7 +19,6 @@ from reasoningbank.agents.calling import ToolRecorder, asking
 from reasoningbank.agents.protocol import Agent, Attempt, Episode, Meter, conclude
 from reasoningbank.corpus import Task
 from reasoningbank.errors import BudgetError, UsageError
-from reasoningbank.findings import Finding
 from reasoningbank.imports import imported, one_line, wrong_type
 from reasoningbank.lm.reply import query_in
 from reasoningbank.tools.adapting import text_tools
@@ -189,9 +188,7 @@ class ModuleAgent:
         if not isinstance(said, dspy.Prediction) or "sparql" not in said:
             what = f"the prediction of {self.name} has no field sparql"
             raise UsageError(what, hint="return dspy.Prediction(sparql=…)", code="no-sparql-field")
-        sparql = query_in(str(said["sparql"] or ""))
-        nothing = [] if sparql else [Finding("no-query", "the prediction contains no query")]
-        return conclude(episode, sparql, "submitted", nothing)
+        return conclude(episode, query_in(str(said["sparql"] or "")), "submitted")
 
 
 class _MeteredAdapter(dspy.ChatAdapter):  # type: ignore[misc]

@@ -20,9 +20,10 @@ from reasoningbank.analysis.scores import (
     sums_of,
     values_by_task,
 )
-from reasoningbank.analysis.tables import counted, jsonable, number
+from reasoningbank.analysis.tables import jsonable, number
 from reasoningbank.corpus import LEVELS
 from reasoningbank.experiment import TrialRecord
+from reasoningbank.findings import counted
 
 
 @dataclass(frozen=True)

@@ -19,8 +19,8 @@ from typing import Any, Literal, NamedTuple
 
 from reasoningbank.analysis.memory import MemoryRecords, Origin, code_of, filtered_out
 from reasoningbank.analysis.scores import RunPlan
-from reasoningbank.analysis.tables import counted
 from reasoningbank.experiment import TrialRecord
+from reasoningbank.findings import counted
 from reasoningbank.tools.returns import MEMORY_TOOL_NAMES
 from reasoningbank.trajectory import Trajectory, shown_ids
 

@@ -15,9 +15,10 @@ from reasoningbank.analysis.comparison import ArmComparison, adjust, compare_arm
 from reasoningbank.analysis.leakage import LeakageAudit
 from reasoningbank.analysis.memory import MemoryRecords
 from reasoningbank.analysis.scores import Metric, RunPlan, Score, Unit
-from reasoningbank.analysis.tables import counted, jsonable
+from reasoningbank.analysis.tables import jsonable
 from reasoningbank.errors import RecordError, UsageError
 from reasoningbank.experiment import RunFolder, TrialKey, parse_experiment
+from reasoningbank.findings import counted
 
 #: Settings of a whole experiment that can make a difference.
 _SHARED_SETTINGS = ("budget", "mode", "endpoint")

@@ -14,7 +14,7 @@ from reasoningbank.analysis.memory import filtered_out, shown_items
 from reasoningbank.errors import UsageError
 from reasoningbank.experiment import TrialRecord, parse_experiment
 from reasoningbank.experiment.config import bank_arm, control_of, seeds_of
-from reasoningbank.judge import RAN, is_judged, rule_verdict
+from reasoningbank.judge import RAN, rule_verdict
 
 Metric = Literal["strict", "lenient", "f1"]
 Unit = Literal["task", "group"]
@@ -76,7 +76,7 @@ class Score:
         usage = record.usage
         judging = [(one.get("usage") or {}).get("dollars") for one in record.judgements.values()]
         prices = [price for price in judging if price is not None]
-        retrievals = record.trajectory.of("memory_retrieved")
+        retrievals, attempts = record.trajectory.of("memory_retrieved"), record.attempts()
         return cls(
             arm=record.key.arm,
             task=record.key.task,
@@ -96,12 +96,12 @@ class Score:
             lm_calls=usage.lm_calls,
             cached_calls=usage.cached_calls,
             tries=record.tries,
-            opinions=tuple(_opinions(record)),
+            opinions=tuple(_opinions(attempts)),
             sampled=bool(record.rollouts),
             judge_dollars=sum(prices) if prices else None,
             memory=record.memory,
             tokens_wanted=record.tokens_wanted,
-            exhausted=tuple(_exhausted(record)),
+            exhausted=tuple(a.budget or "other" for a in attempts if a.status == "exhausted"),
             timed_out=outcome == "query_timeout",
             items_shown=len(shown_items(record)),
             tokens_shown=sum(event.data.get("tokens") or 0 for event in retrievals),
@@ -115,15 +115,12 @@ class Score:
         return float(getattr(self, metric))
 
 
-def _opinions(record: TrialRecord) -> Iterator[Opinions]:
-    chosen = {"verdict": record.verdict, "judgements": record.judgements}
-    for attempt in (chosen, *record.rollouts):
-        verdict = attempt.get("verdict") or {}
-        if is_judged(verdict):
-            found: dict[str, Any] = {EXECUTION: bool(verdict.get("strict"))}
-            found["rule"] = (rule_verdict(verdict) or {}).get("success")
-            said = attempt.get("judgements") or {}
-            found |= {name: one.get("success") for name, one in said.items()}
+def _opinions(attempts: Iterable[TrialRecord]) -> Iterator[Opinions]:
+    for attempt in attempts:
+        if attempt.judged:
+            found: dict[str, Any] = {EXECUTION: attempt.strict}
+            found["rule"] = (rule_verdict(attempt.verdict or {}) or {}).get("success")
+            found |= {name: one.get("success") for name, one in attempt.judgements.items()}
             yield {name: yes for name, yes in found.items() if isinstance(yes, bool)}
 
 
@@ -266,12 +263,3 @@ class RunPlan:
         """Return how many held-out trials an arm should have, but those of tasks; 0 if unknown."""
         tasks, seeds = self.tasks.get(arm, ((), 0))
         return seeds * sum(task not in without for task in tasks)
-
-
-def _exhausted(record: TrialRecord) -> Iterator[str]:
-    ends = [(record.status, record.findings)]
-    ends += [(one.get("status", ""), one.get("findings") or ()) for one in record.rollouts]
-    for status, findings in ends:
-        if status == "exhausted":
-            fields = (one.get("fields") or {} for one in findings)
-            yield next((str(one["budget"]) for one in fields if "budget" in one), "other")

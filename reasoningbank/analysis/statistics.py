@@ -223,8 +223,6 @@ def mcnemar_midp(first: Sequence[bool], second: Sequence[bool]) -> McNemar:
         first: Success of the first arm by task.
         second: Success of the second arm on the same tasks, in the same order.
     """
-    if len(first) != len(second):
-        raise ValueError("the arms must have the same tasks")
     only_first = sum(a and not b for a, b in zip(first, second, strict=True))
     only_second = sum(b and not a for a, b in zip(first, second, strict=True))
     n, discordant = len(first), only_first + only_second

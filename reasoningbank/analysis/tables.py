@@ -131,11 +131,6 @@ def ends(low: float | None, high: float | None, sign: str = "") -> str:
     return f"{low:{sign}.2f} to {high:{sign}.2f}"
 
 
-def counted(n: int, noun: str) -> str:
-    """Return a number with its noun, in the plural unless it is 1."""
-    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
-
-
 def counts(found: Mapping[str, int]) -> str:
     """Return how often each word occurs, the most frequent first."""
     ranked = sorted(found.items(), key=lambda one: (-one[1], one[0]))

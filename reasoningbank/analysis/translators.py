@@ -239,7 +239,9 @@ def translation_figures(rows: Sequence[TranslationRow]) -> dict[str, Any]:
         "metrics": translation_metrics(rows),
         "by_pattern": {name: translation_metrics(own) for name, own in by_pattern.items()},
         "by_language": {n: translation_metrics(own) for n, own in sorted(by_language.items())},
-        "pattern_detection": _detection(known) if known else {},
+        "pattern_detection": {n: round(v, 4) for n, v in vars(pattern_report(known)).items()}
+        if known
+        else {},
         "calibration": calibration_figures(rows),
     }
 
@@ -313,10 +315,6 @@ def calibration_figures(rows: Iterable[TranslationRow]) -> dict[str, Any]:
         "brier_calibrated": _cross_fitted(every.dropna(subset=["score"])),
         "reliability": table,
     }
-
-
-def _detection(known: Sequence[tuple[tuple[str, ...], tuple[str, ...]]]) -> dict[str, float]:
-    return {name: round(value, 4) for name, value in vars(pattern_report(known)).items()}
 
 
 def _cross_fitted(known: pd.DataFrame) -> float | None:

@@ -27,6 +27,7 @@ from reasoningbank.cache import write_bytes_atomically
 from reasoningbank.cli import options, output
 from reasoningbank.corpus import load_pack, open_endpoint
 from reasoningbank.errors import ReasoningBankError, UsageError
+from reasoningbank.findings import counted
 from reasoningbank.lm import ModelHandle, UsageCounter, open_lm
 from reasoningbank.lm.names import check_model
 from reasoningbank.memory.context import ContextBuilder
@@ -190,7 +191,7 @@ def validate(
     if not as_json:
         program = algebra.read_program(data, names, prefixes)
         does = "writes" if program.writes else "only reads"
-        output.say(f"valid: {len(program.calls)} operations, {does}")
+        output.say(f"valid: {counted(len(program.calls), 'operation')}, {does}")
 
 
 @app.command()
@@ -377,7 +378,7 @@ def _confirm(program: algebra.Program, settings: dict[str, Any], *, yes: bool) -
     if sys.stdin is None or not sys.stdin.isatty():
         what = "cannot ask for confirmation without a terminal"
         raise UsageError(what, hint="look with --dry-run, then use --yes", code="no-terminal")
-    if not typer.confirm(f"Write {len(planned)} documents?", err=True):
+    if not typer.confirm(f"Write {counted(len(planned), 'document')}?", err=True):
         raise UsageError("nothing was written")
 
 

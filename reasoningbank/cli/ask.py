@@ -13,6 +13,7 @@ from reasoningbank.cli import output
 from reasoningbank.cli.options import AsJson, Lm, PackName, Url
 from reasoningbank.errors import ReasoningBankError, UsageError
 from reasoningbank.experiment.ask import ShownStep, StepReader, open_solver
+from reasoningbank.findings import counted
 from reasoningbank.lm import parse_name
 from reasoningbank.nl2sparql.confidence import Confidence, confidence_in
 from reasoningbank.nl2sparql.graph import mermaid_picture, save_picture
@@ -65,7 +66,7 @@ def ask(
         output.say(result.answer)
     output.print_query(attempt.sparql)
     output.print_objects(result.rows)
-    output.say(result.note or f"{len(result.rows)} rows")
+    output.say(result.note or counted(len(result.rows), "row"))
     price = "no known price" if usage.unpriced else f"${usage.dollars or 0:.4f}"
     price = "free" if parse_name(lm).is_local else price
     if trust is not None:

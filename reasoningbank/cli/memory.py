@@ -19,6 +19,7 @@ from reasoningbank.errors import UsageError
 from reasoningbank.experiment import memory_sources
 from reasoningbank.experiment.memory_sources import learn_feedback, read_feedback
 from reasoningbank.experiment.records import Step
+from reasoningbank.findings import counted
 from reasoningbank.memory.bank import import_items
 from reasoningbank.memory.rdf import rdf_name, to_rdf
 from reasoningbank.memory.snapshot import Difference, difference, fields_changed
@@ -194,7 +195,7 @@ def export(
         return
     data = gzip.compress(raw, mtime=0) if target.suffix == ".gz" else raw
     write_bytes_atomically(target, data, hint="free space or choose another file")
-    notice(f"{len(items)} items: {target}")
+    notice(f"{counted(len(items), 'item')}: {target}")
 
 
 @app.command("import")
@@ -289,7 +290,7 @@ def undo(
     which = f"changes {start}-{end}" if end > start else f"change {start}"
     reason = f" ({_line(undone[0].reason)})" if undone[0].reason.strip() else ""
     ids = list(dict.fromkeys(one.item_id for one in changes))
-    say(f"undo of {which}{reason}: {ids[0] if len(ids) == 1 else f'{len(ids)} items'}")
+    say(f"undo of {which}{reason}: {ids[0] if len(ids) == 1 else counted(len(ids), 'item')}")
 
 
 def _bank_to_fill(bank: Path) -> Path:

@@ -26,6 +26,7 @@ from reasoningbank.corpus import Pack, load_corpus, load_pack
 from reasoningbank.errors import ReasoningBankError, UsageError
 from reasoningbank.experiment.ask import named_step, open_solver
 from reasoningbank.experiment.storage import write_atomically
+from reasoningbank.findings import counted
 from reasoningbank.lm import asked_as
 from reasoningbank.nl2sparql import examples_of, load_patterns, validate_endpoint
 from reasoningbank.nl2sparql.confidence import Confidence, confidence_in, fit_calibration
@@ -225,7 +226,9 @@ def evaluate(
     head |= {"fast_model": tiers.fast, "left_out": left_out, **settings}
     key = hashlib.sha256(json.dumps([head, questions]).encode()).hexdigest()[:8]
     place = out or Path("runs") / f"evaluate-{found_pack.key}-{system}-{key}"
-    output.notice(f"{total} questions for {system} and {tiers.default}, kept in {place} …")
+    output.notice(
+        f"{counted(total, 'question')} for {system} and {tiers.default}, kept in {place} …"
+    )
     folders = {one: experiment.RunFolder(place / one) for one in questions}
     done: list[experiment.TrialRecord] = []
     arm: dict[str, Any] = {"agent": system, "lm": tiers.default}
@@ -451,7 +454,7 @@ def _write(arms: list[translators.ArmRows], path: Path) -> None:
     judged = [(row.score, row.right) for row in arms[0].rows if row.score is not None]
     table = fit_calibration(judged, asked_as(arms[0].model))
     write_bytes_atomically(path, f"{table.model_dump_json(indent=2)}\n".encode())
-    output.notice(f"wrote {path}, of {table.trials} trials")
+    output.notice(f"wrote {path}, of {counted(table.trials, 'trial')}")
 
 
 def _head(one: translators.ArmRows) -> dict[str, object]:

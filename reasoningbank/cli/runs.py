@@ -14,7 +14,6 @@ from typer import Argument, Exit, Option, Typer
 
 from reasoningbank.agents import AttemptStatus, asks_model
 from reasoningbank.analysis import RunSummary, changed_answers, compare_runs, summarise_run
-from reasoningbank.analysis.tables import counted
 from reasoningbank.cli import output
 from reasoningbank.cli import summary as tables
 from reasoningbank.cli.options import AsJson, Many, RunPath
@@ -36,6 +35,7 @@ from reasoningbank.experiment.estimate import estimate_run
 from reasoningbank.experiment.state import check_free
 from reasoningbank.experiment.storage import write_atomically
 from reasoningbank.experiment.tracing import mlflow_tracer
+from reasoningbank.findings import counted
 from reasoningbank.lm.names import parse_name
 
 export = Typer(help="Write a run for other tools.", no_args_is_help=True)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from reasoningbank.analysis import tables
 from reasoningbank.cli import output
+from reasoningbank.findings import counted
 
 if TYPE_CHECKING:
     from reasoningbank.analysis import ArmComparison, ArmSummary, RunSummary
@@ -125,15 +126,15 @@ def _arm_lines(arm: ArmSummary) -> Iterator[str]:
     parts = []
     if arm.errors:
         bugs = arm.statuses.get("bug", 0)
-        ends = (f"{arm.errors - bugs} infrastructure errors", f"{bugs} bugs")
-        named = " and ".join(one for one in ends if not one.startswith("0 "))
+        ends = {"infrastructure error": arm.errors - bugs, "bug": bugs}
+        named = " and ".join(counted(n, end) for end, n in ends.items() if n)
         parts.append(
             f"{arm.errors} of {arm.trials} trials are not judged ({named}): "
             f"{arm.metric} would be {arm.worst_case:.2f} if they had failed and "
             f"{arm.best_case:.2f} if they had succeeded"
         )
     if arm.defective:
-        parts.append(f"{arm.defective} trials left out, their gold query is defective")
+        parts.append(f"{counted(arm.defective, 'trial')} left out: the gold query is defective")
     if parts:
         yield f"{arm.arm}: {'; '.join(parts)}"
     if arm.exhausted:
@@ -147,10 +148,10 @@ def _arm_lines(arm: ArmSummary) -> Iterator[str]:
 
 _ESTIMATE = ("arm", "to run", "LM calls", "tokens sent", "generated", "time", "dollars")
 _BASIS = {
-    "own": "{n} trials of this run",
-    "same": "{n} trials with the same settings, of {runs}",
-    "similar": "{n} trials of {runs} with other settings",
-    "model": "{n} trials of {runs} with another model, whose time says nothing here",
+    "own": "{n} of this run",
+    "same": "{n} with the same settings, of {runs}",
+    "similar": "{n} of {runs} with other settings",
+    "model": "{n} of {runs} with another model, whose time says nothing here",
     "none": "the budget, an upper bound: no such trial was measured",
 }
 
@@ -213,12 +214,12 @@ def _estimate_lines(estimate: RunEstimate) -> Iterator[str]:
         yield from estimate.notes
         return
     workers = f"{estimate.workers} at a time" if estimate.workers > 1 else "one after another"
-    trials = "trial" if estimate.todo == 1 else "trials"
-    how = f"{estimate.todo} {trials} to run ({estimate.executor}, {workers})"
+    how = f"{counted(estimate.todo, 'trial')} to run ({estimate.executor}, {workers})"
     yield f"{how}; records would go to {estimate.folder}"
     for arm in estimate.arms:
         if arm.todo:
-            basis = _BASIS[arm.match].format(n=arm.measured, runs=" and ".join(arm.runs))
+            n = counted(arm.measured, "trial")
+            basis = _BASIS[arm.match].format(n=n, runs=" and ".join(arm.runs))
             yield f"{_name(arm)}: from {basis}"
     yield "estimates are means times trials; time is without startup"
     if estimate.polite_seconds is not None:

@@ -16,6 +16,7 @@ from reasoningbank.cli.options import AsJson, Many, known
 from reasoningbank.cli.output import notice, print_json, print_rows, print_table, say
 from reasoningbank.corpus.splits import PARTS
 from reasoningbank.errors import UsageError
+from reasoningbank.findings import counted
 from reasoningbank.sparql import EndpointConfig, SPARQLClient
 
 app = Typer(help="List, sample and check the tasks of a corpus.", no_args_is_help=True)
@@ -154,15 +155,13 @@ def validate_corpus(
 
 
 def _summary(loaded: corpus.Corpus, counts: Counter[corpus.Severity], *, ran: bool) -> str:
-    def count(n: int, word: str) -> str:
-        return f"{n} {word}" if n == 1 else f"{n} {word}s"
-
-    errors, warnings = count(counts["error"], "error"), count(counts["warning"], "warning")
-    found = f"{errors}, {warnings}, {count(counts['info'], 'remark')}"
+    words = ("error", "warning", "remark")
+    kinds = zip(get_args(corpus.Severity), words, strict=True)
+    found = ", ".join(counted(counts[kind], word) for kind, word in kinds)
     golds = "gold queries executed"
     if not ran:
         golds = "no gold query executed: use --run or --endpoint URL"
-    return f"{loaded.name}: {count(len(loaded.tasks), 'task')}, {found}; {golds}"
+    return f"{loaded.name}: {counted(len(loaded.tasks), 'task')}, {found}; {golds}"
 
 
 @contextlib.contextmanager
@@ -205,7 +204,8 @@ def build(
     for finding in findings:
         notice(finding.what)
     splits = ", ".join(f"{counts[part]} {part}" for part in PARTS)
-    notice(f"{len(made)} instances of {len(files)} templates: {splits}")
+    of = counted(len(files), "template")
+    notice(f"{counted(len(made), 'instance')} of {of}: {splits}")
     say(str(folder))
 
 
@@ -248,7 +248,7 @@ def show_levels(
     print_table(("level", "tasks", "templates"), rows)
     for task, other, similarity in same:
         notice(f"{task} nearly repeats {other} ({similarity:.2f})")
-    notice(f"{len(same)} questions nearly repeat a training question")
+    notice(f"questions that nearly repeat a training question: {len(same)}")
 
 
 # -- choosing and printing -----------------------------------------------------------------

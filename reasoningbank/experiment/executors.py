@@ -21,6 +21,7 @@ from reasoningbank.experiment.records import RunFolder, TrialKey, TrialRecord
 from reasoningbank.experiment.settings import Retries
 from reasoningbank.experiment.state import StateWriter, Stop
 from reasoningbank.experiment.trial import Trial
+from reasoningbank.findings import counted
 from reasoningbank.trajectory import Usage
 
 logger = logging.getLogger(__name__)
@@ -108,11 +109,11 @@ class RecordWriter:
         for judge, trials in self._unjudged.items():
             if trials:
                 how = f"to add it: reasoningbank judge run {where} --with lm:{judge}"
-                self.on_notice(f"{counted(trials)} without a judgement of {judge}; {how}")
+                self.on_notice(f"{counted(trials, 'trial')} without a judgement of {judge}; {how}")
         for status in UNJUDGED:
             if trials := self._failed[status]:
                 how = f"to run again: reasoningbank rerun {where} --status {status}"
-                self.on_notice(f"{counted(trials)} ended in {FAILURES[status]}; {how}")
+                self.on_notice(f"{counted(trials, 'trial')} ended in {FAILURES[status]}; {how}")
 
     def _note_failure(self, record: TrialRecord) -> None:
         self._failed[record.status] += 1
@@ -213,11 +214,6 @@ def run_chains(
         raise
     if failures:
         raise failures[0]
-
-
-def counted(trials: int) -> str:
-    """Return a number of trials in words."""
-    return f"{trials} trial{'s' * (trials > 1)}"
 
 
 def waits(retries: Retries) -> Iterator[float]:

@@ -143,6 +143,8 @@ class TrialRecord:
             replace(
                 self,
                 sparql=one.get("sparql"),
+                status=one.get("status", ""),
+                findings=tuple(one.get("findings") or ()),
                 verdict=one.get("verdict"),
                 judgements=one.get("judgements") or {},
                 trajectory=Trajectory.from_json(one["trajectory"]),

@@ -21,7 +21,6 @@ from reasoningbank.experiment.executors import (
     Progress,
     RecordWriter,
     Retrier,
-    counted,
     run_chains,
 )
 from reasoningbank.experiment.manifest import build_manifest, memory_hashes, open_run, replacements
@@ -29,6 +28,7 @@ from reasoningbank.experiment.plan import Job, Plan, is_done, plan_run, sandboxe
 from reasoningbank.experiment.records import RunFolder, TrialKey, TrialRecord
 from reasoningbank.experiment.settings import LearnedMemory
 from reasoningbank.experiment.state import StateWriter, hold_run, interruptible
+from reasoningbank.findings import counted
 from reasoningbank.imports import is_import_path
 from reasoningbank.lm import ModelHandle, open_lm, price_of
 from reasoningbank.lm.names import check_model
@@ -204,7 +204,7 @@ def _repeatable(
                 if not folder.read(job.key).failed:
                     kept.add(job.key)
     if kept:
-        on_notice(f"{counted(len(kept))} not run again: a stream has learned from them")
+        on_notice(f"{counted(len(kept), 'trial')} not run again: a stream has learned from them")
     return frozenset(again) - kept
 
 

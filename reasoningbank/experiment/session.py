@@ -22,7 +22,7 @@ from reasoningbank.errors import EndpointError, ModelError, RecordError, UsageEr
 from reasoningbank.experiment.compile import Compilation, compiled_for
 from reasoningbank.experiment.config import Arm, Experiment, bank_arm, control_of, seeds_of
 from reasoningbank.experiment.context import Given, Recall, RunContext
-from reasoningbank.experiment.executors import RecordWriter, counted, waits
+from reasoningbank.experiment.executors import RecordWriter, waits
 from reasoningbank.experiment.memory_sources import read_bank
 from reasoningbank.experiment.plan import Job, Plan, named_bank, permuted
 from reasoningbank.experiment.recall import MemoryParts
@@ -36,6 +36,7 @@ from reasoningbank.experiment.streams import (
     write_snapshot,
 )
 from reasoningbank.experiment.trial import Trial, judge_attempts
+from reasoningbank.findings import counted
 from reasoningbank.memory import Counters, MemoryBank, Snapshot
 from reasoningbank.trajectory import Usage
 
@@ -105,7 +106,7 @@ class LearningSession:
             hint = "run these first, or leave --only and --task out"
             raise UsageError("; ".join(self._waiting), where=where, hint=hint)
         for reason, trials in self._waiting.items():
-            self.on_notice(f"{counted(trials)} not run: {reason}")
+            self.on_notice(f"{counted(trials, 'trial')} not run: {reason}")
         if stopped := [stream for stream in self._streams.values() if stream.stopped]:
             more = f" (and {len(stopped) - 1} more streams)" if len(stopped) > 1 else ""
             what = f"a stream ended before its last step: {stopped[0].stopped}{more}"
@@ -210,12 +211,12 @@ class LearningSession:
             mine = [one for one in self.plan.jobs if _place(one) == (name, seed)]
             there = next((str(one.key) for one in mine if self.folder.exists(one.key.path)), "")
             if there and self.folder.program(name, seed) is None:
-                what = f"compiled/{name}.{seed}.json, which {there} was given, is gone"
+                what = f"compiled/{name}.{seed}.json is missing, and {there} used it"
                 hint = f"restore it, or move the trials of {name} away"
                 raise RecordError(what, where=str(self.folder.path), hint=hint, code="no-program")
             tasks = permuted(self.plan.training[name], seed)
             most = f", at most {limit:,} tokens" if limit else ""
-            how = f"{arm.compile.optimizer} on {len(tasks)} tasks{most}"
+            how = f"{arm.compile.optimizer} on {counted(len(tasks), 'task')}{most}"
             self.on_notice(f"{name}.{seed} is compiled with {how}")
             self._began = True
             compilation = Compilation(

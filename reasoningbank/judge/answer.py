@@ -12,6 +12,7 @@ from pyoxigraph import QueryBoolean, QueryResultsFormat, RdfFormat, parse, parse
 
 from reasoningbank.errors import UsageError
 from reasoningbank.sparql import BooleanResult, GraphResult, TableResult
+from reasoningbank.sparql.results import columns
 from reasoningbank.sparql.terms import full
 
 AnswerForm = Literal["table", "graph", "boolean"]
@@ -40,15 +41,13 @@ class Answer:
     @property
     def is_empty(self) -> bool:
         """Whether it has no row, or no bound cell. The answer of an ASK is never empty."""
-        columns = self.table.columns
-        return self.n_rows == 0 or all(column.null_count == self.n_rows for column in columns)
+        n_rows = self.n_rows
+        return n_rows == 0 or all(column.null_count == n_rows for column in self.table.columns)
 
     @classmethod
     def of_rows(cls, variables: Sequence[str], rows: Sequence[Sequence[str | None]]) -> Answer:
         """Make a table of TSV terms, row by row; None is an unbound cell."""
-        columns = [[row[i] for row in rows] for i in range(len(variables))]
-        arrays = [pa.array(column, type=pa.string()) for column in columns]
-        return cls("table", pa.Table.from_arrays(arrays, names=list(variables)), len(rows))
+        return cls("table", columns(variables, rows), len(rows))
 
     @classmethod
     def of_triples(cls, triples: Iterable[Sequence[str]]) -> Answer:

@@ -109,7 +109,7 @@ class OwnJudge:
     It returns a bool, or a confidence in [0, 1] that counts as yes from 0.5.
 
     Raises:
-        UsageError: If it cannot be imported, is no such function, fails, or returns something else.
+        UsageError: If it cannot be imported, takes other arguments, fails, or returns another type.
     """
 
     def __init__(self, path: str, where: str = "") -> None:

@@ -175,7 +175,7 @@ class Folder:
             url = document_url(self._base, urlsplit(self._base).path + name)
             if url != self._base + name:
                 hint = "percent-encode its name, or move it elsewhere"
-                raise UsageError("the name is no name of a document", where=str(file), hint=hint)
+                raise UsageError("no document can have this file name", where=str(file), hint=hint)
             try:
                 data = file.read_bytes()
                 read = ox.parse(data, ox.RdfFormat.TURTLE, base_iri=url, rename_blank_nodes=True)

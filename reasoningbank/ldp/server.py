@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import errno
 import logging
 import shutil
 import socket
@@ -20,7 +19,8 @@ from uuid import uuid4
 
 import pyoxigraph as ox
 
-from reasoningbank.errors import QueryError, SetupError
+from reasoningbank.errors import QueryError
+from reasoningbank.http import binding
 from reasoningbank.ldp.documents import Document, Documents, document_url
 from reasoningbank.ldp.exchange import (
     GRAPH_FORMATS,
@@ -276,15 +276,8 @@ class LDPServer:
         store: Path | None = None,
         initial: Mapping[str, Sequence[ox.Triple]] | None = None,
     ) -> None:
-        try:
+        with binding(port or 0, "LDPServer", "choose another port, or none to get a free one"):
             self._http = _Server(("127.0.0.1", port or 0))
-        except OSError as error:
-            used = error.errno == errno.EADDRINUSE
-            raise SetupError(
-                f"port {port} {'is in use' if used else f'cannot be had: {error.strerror}'}",
-                where="LDPServer",
-                hint="choose another port, or none to get a free one",
-            ) from error
         serve = self._http.serve_forever
         self._thread = threading.Thread(target=serve, args=(0.05,), daemon=True)
         try:

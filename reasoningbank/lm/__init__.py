@@ -1,7 +1,7 @@
 """Language models: names and prices, the embedded model's weights and server, calls and tokens."""
 
 from reasoningbank.lm.calls import RateLimit, UsageCounter, lm_failure
-from reasoningbank.lm.models import ModelHandle, PlainAdapter, make_lm, open_lm
+from reasoningbank.lm.models import ModelHandle, PlainAdapter, open_lm
 from reasoningbank.lm.names import (
     CATALOGUE,
     STUCK_TEMPERATURE,
@@ -28,7 +28,6 @@ __all__ = [
     "asked_as",
     "list_weights",
     "lm_failure",
-    "make_lm",
     "open_lm",
     "parse_name",
     "price_of",

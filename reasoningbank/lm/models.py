@@ -1,4 +1,4 @@
-"""Models by name: `open_lm` makes one ready for a run, `make_lm` gives DSPy something to call.
+"""Models by name: `open_lm` makes one ready for a run, `ModelHandle.lm` gives DSPy one to call.
 
 Repeats of a trial are real repeats: nothing is answered from DSPy's cache unless asked for, since
 the records of a run are its cache.
@@ -53,7 +53,7 @@ class ModelHandle:
     #: What decides its answers: model, hash of the weights, versions, settings
     fingerprint: Mapping[str, Any] = field(default_factory=dict)
     api_base: str | None = None  #: Address of the interface; None for a provider's own
-    #: Environment variable with the key; None for the provider's own
+    #: Environment variable with the key; None for the provider's own, never sent to `api_base`
     api_key_env: str | None = None
     workers: int = 1  #: Solvers that may call at the same time without sharing a slot
     context: int | None = None  #: Tokens that a prompt and its answer may have; None if unknown
@@ -133,17 +133,6 @@ class ModelHandle:
         """Credentials that must never be recorded."""
         own = os.environ.get(self.api_key_env or "", "")
         return tuple(sorted({*secrets_in_environment(), *([own] if own else [])}))
-
-
-def make_lm(
-    name: str, *, api_base: str | None = None, api_key_env: str | None = None, **settings: Any
-) -> dspy.LM:
-    """Return a `dspy.LM` for a model's name; `ModelHandle.lm` has the settings.
-
-    A local model's server runs at `api_base`. A provider's key is never sent to an address given
-    there: `api_key_env` names the environment variable of the one to send.
-    """
-    return ModelHandle(name, api_base=api_base, api_key_env=api_key_env).lm(**settings)
 
 
 @contextlib.contextmanager

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import errno
 import json
 import logging
 import socket
@@ -20,7 +19,8 @@ from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import MCPError
 
-from reasoningbank.errors import ReasoningBankError, SetupError, ToolError, UsageError
+from reasoningbank.errors import ReasoningBankError, ToolError, UsageError
+from reasoningbank.http import binding
 from reasoningbank.mcp.sessions import Session, Sessions, Shared
 from reasoningbank.mcp.toolbox import TEXTS, Tool, pages, read_page, root_of, toolbox
 from reasoningbank.sparql.terms import cut
@@ -176,12 +176,8 @@ def listening(address: str) -> Iterator[socket.socket]:
         what = "the server has no authentication, so it listens only on this machine"
         raise UsageError(what, where=address, hint=hint)
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    try:
+    with binding(int(port), address, "choose another port"):
         bound = socket.create_server((host, int(port)), family=family)
-    except OSError as error:
-        used = error.errno == errno.EADDRINUSE
-        what = "the port is in use" if used else f"cannot listen: {error.strerror}"
-        raise SetupError(what, where=address, hint="choose another port") from None
     with bound:
         yield bound
 

@@ -10,7 +10,7 @@ import logging
 import sqlite3
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import astuple, replace
 from pathlib import Path
 from typing import NamedTuple
@@ -37,7 +37,7 @@ from reasoningbank.retrieval import (
 logger = logging.getLogger(__name__)
 
 
-class MemoryBank:
+class MemoryBank(AbstractContextManager["MemoryBank"]):
     """Items of procedural memory; every change is recorded and can be undone.
 
     Several threads may use one bank, and several processes one file.
@@ -85,9 +85,6 @@ class MemoryBank:
             for item in snapshot.items:
                 operation.change("add", None, item)
         return bank
-
-    def __enter__(self) -> MemoryBank:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.close()

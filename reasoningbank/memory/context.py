@@ -206,8 +206,7 @@ def _classes(endpoint: EndpointConfig, vocabulary: Schema) -> Line:
     main = sorted(sorted(chosen), key=weight, reverse=True)[:MOST_CLASSES]
     if not main:
         return Line("Its classes are not known.", rank=1)
-    sampled = vocabulary.via.startswith("sample")
-    head = f"Classes, in a {vocabulary.via}" if sampled else "Main classes"
+    head = f"Classes, in a {vocabulary.via}" if vocabulary.sampled else "Main classes"
     entries = tuple(Entry(counted(iri), 1 + n) for n, iri in enumerate(main))
     return Line(head, entries)
 

@@ -189,7 +189,7 @@ class Grounding:
         turns = "\n".join(f"{t.reasoning}\n{t.code}\n{t.output}" for t in draft.turns)
         found += self._secrets(f"{draft.pattern}\n{draft.question}\n{draft.query}\n{turns}")
         if draft.unproven:
-            what = "its patterns match nothing, so many a wrong query gives its answer too"
+            what = "its patterns match nothing, so many wrong queries give the same answer"
             found.append(Finding("unproven", what))
         return list(dict.fromkeys(found))
 
@@ -230,7 +230,7 @@ class Grounding:
             what = f"its skeleton uses the {name.role} {name.written}"
             is_property = name.iri in vocabulary.properties and name.iri not in vocabulary.classes
             if exists is False:
-                yield Finding("unknown-name", f"{what}, which the data lack", fields=fields)
+                yield Finding("unknown-name", f"{what}, which is not in the data", fields=fields)
             elif exists is None:
                 what += ", and whether it exists could not be checked"
                 yield Finding("unchecked-name", what, fields=fields)
@@ -263,7 +263,7 @@ class Grounding:
         if exists is False:
             kind = "class" if written.partition(":")[2][:1].isupper() else "property"
             kind = kind if at_home else "resource"
-            what = f"names the {kind} {written}, which the data lack"
+            what = f"names the {kind} {written}, which is not in the data"
             return Finding("unknown-name", what, fields={**fields, "role": kind})
         if exists is None:
             what = f"names {written}, and whether it exists could not be checked"

@@ -28,7 +28,7 @@ from reasoningbank.schema import (
 )
 from reasoningbank.schema.names import nearest_prefixes, wrong_prefixes
 from reasoningbank.sparql import PreparedQuery, iri, prepare
-from reasoningbank.sparql.terms import RDF_TYPE, absolute
+from reasoningbank.sparql.terms import RDF_TYPE, absolute, last_part
 from reasoningbank.sparql.tokens import Token, tokenize
 from reasoningbank.sparql.tree import outline, read_query
 
@@ -263,7 +263,7 @@ def _of_names(
 
 def _correction(finding: Finding, facts: Facts) -> _Correction | None:
     name, notes = finding.fields["name"], finding.fields.get("notes", {})
-    local = re.split("[:/#]", name.strip("<>"))[-1]
+    local = last_part(name.strip("<>"))
     for offer in finding.fields.get("replacements", ()):
         if sure := _sure(local, offer, facts):
             note = f" ({notes[offer]})" if notes.get(offer) and sure == offer else ""

@@ -21,6 +21,7 @@ from rdflib.term import URIRef
 from reasoningbank.agents.calling import RecordedClient, ask_once
 from reasoningbank.agents.protocol import Episode
 from reasoningbank.errors import QueryError, UsageError
+from reasoningbank.findings import counted
 from reasoningbank.nl2sparql.confidence import Confidence, confidence_score, load_calibration
 from reasoningbank.nl2sparql.detection import Detected, detector_of
 from reasoningbank.nl2sparql.examples import ExampleSettings, Retrieved
@@ -408,7 +409,7 @@ class Nodes:
                 query=state["generated_sparql"],
                 result=f"{rows[:VERIFIED_CHARS]} ({total})",
             )
-            # A reply that cannot be parsed is no objection.
+            # A reply that cannot be parsed is not an objection.
             if said and not said["valid"]:
                 issues = _texts(said["issues"]) or ["the rows do not answer the question"]
                 problems = [_problem("model", "wrong-result", issue) for issue in issues]
@@ -478,8 +479,8 @@ def _explanation(state: NL2SPARQLState, best: Mapping[str, Any]) -> str:
     used = ", ".join(best["used_ids"])
     after = f" after the examples {used}" if used else ""
     count, graph = best["result_count"], best["form"] in ("CONSTRUCT", "DESCRIBE")
-    noun = ("triple" if graph else "row") + ("" if count == 1 else "s")
-    returns = "It was answered" if best["form"] == "ASK" else f"It returns {count} {noun}"
+    shown = counted(count, "triple" if graph else "row")
+    returns = "It was answered" if best["form"] == "ASK" else f"It returns {shown}"
     outcome = f"{returns}; no problem was found." if best["valid"] else f"Problems: {best['error']}"
     attempts = len(state["refinement_history"]) + 1
     return f"It needs {needs}. Written by {writer}{after}; attempts: {attempts}. {outcome}"

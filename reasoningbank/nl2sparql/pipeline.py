@@ -18,7 +18,7 @@ from reasoningbank.agents.calling import RecordedClient, ask_once, asking
 from reasoningbank.agents.protocol import Attempt, Episode, conclude, used_up
 from reasoningbank.corpus import Pack, Task
 from reasoningbank.errors import BudgetError, UsageError
-from reasoningbank.findings import Finding
+from reasoningbank.findings import Finding, counted
 from reasoningbank.lm import PlainAdapter, stuck_temperature
 from reasoningbank.lm.reply import query_in
 from reasoningbank.nl2sparql.confidence import Confidence, confidence_score, load_calibration
@@ -463,8 +463,7 @@ def translation_confidence(found: Translation, pack: Pack, model: str = "") -> C
     score = confidence_score(valid=found.is_valid, similarity=similarity, attempts=attempts)
     used = ", ".join(one.example.id for one in found.retrieved)
     how = best.how.capitalize() + (f" after the examples {used}" if used else "")
-    noun = "row" if best.rows == 1 else "rows"
-    rows = "" if best.rows is None else f"It returns {best.rows} {noun}. "
+    rows = "" if best.rows is None else f"It returns {counted(best.rows, 'row')}. "
     problems = "; ".join(map(str, found.problems)) or "none found"
     why = f"It needs {needs}. {how}; queries: {len(found.candidates)}. {rows}Problems: {problems}."
     return Confidence.of(score, table, why)

@@ -274,7 +274,7 @@ def _file_errors(file: Path) -> Iterator[None]:
         ) from error
 
 
-class NL2SPARQLAgent:
+class NL2SPARQLAgent(contextlib.AbstractContextManager["NL2SPARQLAgent"]):
     """The self-correcting graph over a pack.
 
     Models and endpoint are opened when they are first needed, and closed with the agent, which is
@@ -320,9 +320,6 @@ class NL2SPARQLAgent:
             "pack": self.pack.key,
             "human": self.settings.human,
         }
-
-    def __enter__(self) -> NL2SPARQLAgent:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.close()

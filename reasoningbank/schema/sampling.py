@@ -236,6 +236,7 @@ class Counted:
     via: str
     notes: tuple[str, ...] = ()
     whole: bool = False
+    sampled: bool = False
 
 
 def classes(profile: EndpointProfile, limit: int) -> Counted:
@@ -305,7 +306,7 @@ def _names(
             found = {**dict.fromkeys(stated), **found}
             found = {**{name: found[name] for name, _ in seen}, **found}
         items = tuple(found.items())[:limit]
-        return Counted(items, via, ("counts are those in the sample",))
+        return Counted(items, via, ("counts are those in the sample",), sampled=True)
 
     def declared() -> Counted | None:
         return Counted(_in_order(known, ())[:limit], "schema") if known else None

@@ -74,6 +74,7 @@ class Contents:
     of_graph: Mapping[str, frozenset[str]] = field(default_factory=dict)
     via: str = "nothing"
     complete: bool = False
+    sampled: bool = False
 
     def holders(self, property_iri: str) -> set[str]:
         """Return the classes whose instances have a property."""
@@ -161,6 +162,11 @@ class Schema:
     def via(self) -> str:
         """Where it comes from, such as ``schema and void`` or ``sample of 10000 triples``."""
         return self._read().via
+
+    @property
+    def sampled(self) -> bool:
+        """Whether counts are those in a sample."""
+        return self._read().sampled
 
     @property
     def complete(self) -> bool:
@@ -370,6 +376,7 @@ def _of_samples(config: EndpointConfig) -> Contents:
         _counted(dict(properties.items)),
         via=properties.via,
         complete=classes.whole and properties.whole and not cut,
+        sampled=properties.sampled,
     )
 
 

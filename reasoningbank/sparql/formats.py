@@ -21,7 +21,7 @@ from reasoningbank.spill import GrowingTable, Spool
 
 _MESSAGE_CHARS = 400
 MESSAGE_BYTES = 64 * 1024
-#: A longer first line is no header.
+#: A longer first line is not a header.
 HEADER_BYTES = 16 * 1024 * 1024
 _SCHEMA = pa.schema([(name, pa.string()) for name in GRAPH_COLUMNS])
 #: Each column has a cost, regardless of the number of rows.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import gzip
 import hashlib
 import json
@@ -24,6 +23,7 @@ import pyoxigraph
 
 from reasoningbank.cache import cache_dir
 from reasoningbank.errors import SetupError, UsageError
+from reasoningbank.http import binding
 
 #: Puts every triple into the default graph, once.
 MERGE = "INSERT { ?s ?p ?o } WHERE { GRAPH ?g { ?s ?p ?o } }"
@@ -166,19 +166,14 @@ class OxigraphServer:
         port = self._wanted_port or self._port
         # The system frees a port some moments after its process was killed.
         end = time.monotonic() + (_PORT_WAIT_S if port and port == self._port else 0)
+        hint = "choose another port, or none to get a free one"
         while True:
             try:
-                return socket.create_server(("127.0.0.1", port), backlog=_BACKLOG)
-            except OSError as error:
-                used = error.errno == errno.EADDRINUSE
-                if not used or time.monotonic() >= end:
-                    why = "is in use" if used else f"is unavailable: {error.strerror}"
-                    raise SetupError(
-                        f"port {port} {why}",
-                        where="OxigraphServer",
-                        hint="choose another port, or none to get a free one",
-                        code="port-in-use" if used else "no-port",
-                    ) from error
+                with binding(port, "OxigraphServer", hint):
+                    return socket.create_server(("127.0.0.1", port), backlog=_BACKLOG)
+            except SetupError as error:
+                if error.code != "port-in-use" or time.monotonic() >= end:
+                    raise
             time.sleep(0.05)
 
 

@@ -73,7 +73,7 @@ def own_tool(path: str, tools: SPARQLTools | None = None, where: str = "") -> Ca
     see it.
 
     Raises:
-        UsageError: If it cannot be imported, or is no such function.
+        UsageError: If it cannot be imported, or is not such a function.
     """
     function = imported(path, where)
     if not inspect.isfunction(function) or not function.__doc__:

@@ -27,8 +27,9 @@ from starlette.staticfiles import StaticFiles
 
 from reasoningbank.analysis.report import environment, scale
 from reasoningbank.corpus import known_packs
-from reasoningbank.errors import ReasoningBankError, SetupError, UsageError
+from reasoningbank.errors import ReasoningBankError, UsageError
 from reasoningbank.experiment import memory_sources
+from reasoningbank.http import binding
 from reasoningbank.lm import CATALOGUE
 from reasoningbank.memory import MemoryBank
 from reasoningbank.sparql import is_loopback
@@ -363,11 +364,8 @@ def serve_page(
         hint = "set a token, or listen on 127.0.0.1"
         raise UsageError("others can reach this address", where=host, hint=hint, code="no-token")
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    try:
+    with binding(port, f"{host}:{port}", "choose another --port, or 0 for any"):
         bound = socket.create_server((host, port), family=family)
-    except OSError as error:
-        what, hint = f"cannot listen ({error.strerror})", "choose another --port, or 0 for any"
-        raise SetupError(what, where=f"{host}:{port}", hint=hint, code="port") from None
     with bound:
         name = f"[{host}]" if ":" in host else host
         query = f"?token={settings.token}" if settings.token else ""

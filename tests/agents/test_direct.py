@@ -9,13 +9,13 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from asked_models import make_lm
 from dspy.utils import DummyLM
 from dspy.utils.exceptions import LMRateLimitError, LMTimeoutError
 
 from reasoningbank.agents import AGENTS, Episode, FewShotExample, make_agent
 from reasoningbank.corpus import Task
 from reasoningbank.errors import ModelError
-from reasoningbank.lm import make_lm
 
 TASK = Task("t1", "Which plants are trees?", "", "https://trees.example/sparql/")
 QUERY = "SELECT ?p WHERE { ?p a t:Tree }"

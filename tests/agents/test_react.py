@@ -8,13 +8,13 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from asked_models import make_lm
 from dspy.utils import DummyLM
 from dspy.utils.exceptions import ContextWindowExceededError
 from lm.scripted import chat, said, scripted
 
 from reasoningbank.agents import Attempt, Demonstration, Episode, ToolCall, make_agent
 from reasoningbank.corpus import Task
-from reasoningbank.lm import make_lm
 from reasoningbank.sparql import EndpointConfig, OxigraphServer
 
 TASK = Task("t1", "Which plants are trees?", "", "https://trees.example/sparql/")

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import dspy
 import pytest
+from asked_models import make_lm
 
 from reasoningbank.agents.loops import Repeats, _tool
-from reasoningbank.lm import STUCK_TEMPERATURE, make_lm
+from reasoningbank.lm import STUCK_TEMPERATURE
 
 
 @pytest.mark.parametrize(

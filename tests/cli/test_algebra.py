@@ -182,6 +182,7 @@ def test_an_unknown_word_for_unanswered_writes() -> None:
 def test_validate() -> None:
     good = said(op("ForEach", select=["a"], operation=op("Current")), command="validate")
     assert (good.exit_code, good.stdout) == (0, "valid: 2 operations, only reads\n")
+    assert said(op("STRUUID"), command="validate").stdout == "valid: 1 operation, only reads\n"
     assert "writes" in said(put("a"), command="validate").stdout
     bad = said([op("GTE"), op("Str")], command="validate")
     assert bad.exit_code == 1

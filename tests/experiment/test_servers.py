@@ -10,12 +10,13 @@ from typing import Any
 
 import dspy
 import pytest
+from asked_models import make_lm
 from lm.scripted import Reply, ScriptedServer, chat, failure, scripted
 
 from reasoningbank.errors import SetupError, UsageError
 from reasoningbank.experiment import Experiment, RunFolder, rejudge_run, run_experiment
 from reasoningbank.experiment.executors import Retrier
-from reasoningbank.lm import lm_failure, make_lm, open_lm
+from reasoningbank.lm import lm_failure, open_lm
 from reasoningbank.lm.names import weights_named
 
 Make = Callable[..., Experiment]

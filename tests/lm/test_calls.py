@@ -10,11 +10,12 @@ from typing import Any, NamedTuple
 
 import dspy
 import pytest
+from asked_models import make_lm
 from hypothesis import given
 from hypothesis import strategies as st
 from work import calls
 
-from reasoningbank.lm import UsageCounter, make_lm
+from reasoningbank.lm import UsageCounter
 from reasoningbank.lm.reply import query_in, repaired
 from reasoningbank.lm.tokens import count_tokens, estimate_tokens
 from reasoningbank.trajectory import Recorder, Usage

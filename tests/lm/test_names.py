@@ -7,11 +7,12 @@ from pathlib import Path
 
 import dspy
 import pytest
+from asked_models import make_lm
 from dspy.utils import DummyLM
 from failing import fails
 
 from reasoningbank.errors import BudgetError, ModelError, QueryError, SetupError, UsageError
-from reasoningbank.lm import PlainAdapter, lm_failure, make_lm, open_lm
+from reasoningbank.lm import PlainAdapter, lm_failure, open_lm
 from reasoningbank.lm.names import (
     CATALOGUE,
     check_hosted,

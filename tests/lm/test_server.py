@@ -15,10 +15,11 @@ from pathlib import Path
 
 import dspy
 import pytest
+from asked_models import make_lm
 from failing import fails
 
 from reasoningbank.errors import BudgetError, ModelError, SetupError, UsageError
-from reasoningbank.lm import LocalModel, UsageCounter, lm_failure, make_lm, open_lm
+from reasoningbank.lm import LocalModel, UsageCounter, lm_failure, open_lm
 from reasoningbank.lm.server import slot_of
 
 from .scripted import chat, scripted

@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from asked_models import make_lm
 from dspy.utils import DummyLM
 
 from reasoningbank.agents import Attempt, Episode, make_agent
 from reasoningbank.corpus import Pack, Task, load_pack
 from reasoningbank.errors import ModelError, UsageError
 from reasoningbank.judge.case import executed_queries
-from reasoningbank.lm import make_lm
 from reasoningbank.nl2sparql.confidence import (
     confidence_in,
     confidence_score,

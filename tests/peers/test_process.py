@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from asked_models import make_lm
 from experiment.learning.orchard import TEST
 
 from reasoningbank.agents import Agent, Attempt, Episode, make_agent
 from reasoningbank.corpus import Pack, load_corpus, split_tasks
 from reasoningbank.errors import SetupError
 from reasoningbank.experiment.plan import hidden_tasks
-from reasoningbank.lm.models import make_lm
 
 STAND_IN = shlex.join([sys.executable, "-I", str(Path(__file__).parent / "stand_in_peer.py")])
 

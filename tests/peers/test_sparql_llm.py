@@ -10,11 +10,11 @@ from typing import Any
 
 import pyoxigraph
 import pytest
+from asked_models import make_lm
 
 from reasoningbank.agents import Episode, make_agent
 from reasoningbank.cache import cache_dir
 from reasoningbank.corpus import Pack, load_corpus, split_tasks
-from reasoningbank.lm.models import make_lm
 
 QUERY = "SELECT ?plant WHERE { ?plant t:height ?h . FILTER(?h > 7) }"
 

@@ -34,8 +34,8 @@ from reasoningbank.analysis.figures.results import Manifest, View
 from reasoningbank.analysis.frames import Frames
 from reasoningbank.analysis.scores import curve_of, whole_streams
 from reasoningbank.analysis.statistics import median_and_p95
-from reasoningbank.analysis.tables import counted
 from reasoningbank.corpus import LEVELS
+from reasoningbank.findings import counted
 from reasoningbank.judge import RAN, agreement
 
 _KEYS = ["run", "arm", "task", "seed"]
@@ -213,13 +213,14 @@ def tools(frames: Frames, manifest: Manifest, width: float = WIDTH) -> Chart | N
         axes.set_xlim(-0.5, len(after) + 1.1)
         rows_of(axes, [chart.short(name, 40) for name in before])
         trials = counted(int((view.trials["label"] == arm).sum()), "trial")
-        axes.set_title(f"{chart.short(arm, 40)}: {len(own)} calls in {trials}", fontsize=SIZE,
+        sent = counted(len(own), "call")
+        axes.set_title(f"{chart.short(arm, 40)}: {sent} in {trials}", fontsize=SIZE,
                        fontweight="bold", color=INK, loc="left", x=0.0, pad=5)  # fmt: skip
         axes.set_xticks(range(len(after)), [chart.short(name, 40) for name in after], rotation=35,
                         ha="right", rotation_mode="anchor")  # fmt: skip
         often = ", ".join(f"{a} then {b} {k}" for (a, b), k in flows.most_common(4))
         failed = int((~own["ok"]).sum())
-        described.append(f"{arm}: {len(own)} calls, {failed} failed; most often {often}.")
+        described.append(f"{arm}: {sent}, {failed} failed; most often {often}.")
     chart.description = (
         "For each arm a table of which tool call (row) is followed by which (column); the fuller "
         f"a cell, the larger its share of the row. {' '.join(described)}"

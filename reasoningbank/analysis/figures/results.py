@@ -28,8 +28,9 @@ from reasoningbank.analysis.figures.canvas import (
 )
 from reasoningbank.analysis.frames import Frames
 from reasoningbank.analysis.scores import Metric, RunPlan, Score, average
-from reasoningbank.analysis.tables import counted, share
+from reasoningbank.analysis.tables import share
 from reasoningbank.corpus import LEVELS
+from reasoningbank.findings import counted
 
 Manifest = Mapping[str, Any]
 
@@ -213,7 +214,7 @@ def paired(frames: Frames, manifest: Manifest, width: float = WIDTH) -> Chart | 
     equal = means.loc[delta == 0, one]
     none, full = int((equal == 0).sum()), int((equal == 1).sum())
     rest = f", {len(equal) - none - full} partly" if len(equal) > none + full else ""
-    note = f"{len(equal)} tasks equal ({full} both right, {none} neither{rest})"
+    note = f"{counted(len(equal), 'task')} equal ({full} both right, {none} neither{rest})"
     note = note if len(equal) else "no task equal"
     chart = Chart(f"{one} against {other}, by task", 0.2 * len(shown) + 1.75, width)
     axes = chart.add_subplot()

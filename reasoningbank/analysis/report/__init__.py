@@ -33,9 +33,10 @@ from reasoningbank.analysis.comparison import ArmComparison
 from reasoningbank.analysis.memory import MemoryRecords, Problem, shown_items
 from reasoningbank.analysis.scores import RunPlan
 from reasoningbank.analysis.summary import RunSummary, summarise_run
-from reasoningbank.analysis.tables import capital, counted, ends, jsonable, number, share
+from reasoningbank.analysis.tables import capital, ends, jsonable, number, share
 from reasoningbank.errors import RecordError
 from reasoningbank.experiment import RunFolder, TrialRecord
+from reasoningbank.findings import counted
 from reasoningbank.version import __version__
 
 if TYPE_CHECKING:
