@@ -5,8 +5,9 @@ One item answers with what the other asks about: "Which proteins does the gene S
 things of one class, and the join asks for those that meet both conditions. What fits is read from
 the schema, so nothing is executed.
 
-A join is made only where its two questions together are nearer to a question than that of any
-single item, by a margin: a question of a known shape is nearest to its own example.
+A join is made only where it leaves things of the classes that the question names, and where its two
+questions together are nearer to the question than that of any single item, by a margin: a question
+of a known shape is nearest to its own example.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from reasoningbank.memory.skeleton import shortened
 from reasoningbank.retrieval import Embedder
 from reasoningbank.schema import Schema, variable_classes
 from reasoningbank.sparql import EntityLinker
+from reasoningbank.sparql.entity_linking import EntityMention
 from reasoningbank.sparql.shape import shape_hash
 from reasoningbank.sparql.tokens import Edit, Token, apply_edits, tokenize
 from reasoningbank.sparql.tree import QueryTree, read_query
@@ -31,7 +33,7 @@ from reasoningbank.sparql.tree import QueryTree, read_query
 #: Items that are joined with one another: the nearest, one of each shape.
 MOST_JOINED = 8
 #: How much nearer, as a cosine, a join must be than any single item.
-MARGIN = 0.01
+MARGIN = 0.005
 
 Classes = Mapping[str, frozenset[str]]
 
@@ -53,12 +55,16 @@ class _Half:
     query: str  #: Without the prefixes that need no declaration
     tree: QueryTree
     answers: Classes  #: Column → classes of what it holds, if known
-    asked: Classes  #: Resource that the question names, as in the query → its classes
-    words: Mapping[str, str]  #: The same resource → its words in the question
+    named: tuple[EntityMention, ...]  #: What the question names
+
+    def kinds(self, without: str = "") -> frozenset[str]:
+        """Return the classes of what the question names, but of one resource."""
+        return frozenset(of for one in self.named if one.name != without for of in one.classes)
 
 
 def best_join(
     question: str,
+    text: str,
     examples: Iterable[tuple[MemoryItem, FewShotExample]],
     *,
     linker: EntityLinker,
@@ -69,7 +75,8 @@ def best_join(
     """Return the join that is nearest to a question; None if a single item is nearer.
 
     Args:
-        question: The question, with classes in place of the names in it.
+        question: The question.
+        text: What is searched for: the question with classes in place of the names in it.
         examples: Items with their questions and queries, the nearest first.
         linker: Finds the resources that their questions name.
         schema: Says of which classes they are.
@@ -82,17 +89,17 @@ def best_join(
     for item, example in examples:
         if len(single) == MOST_JOINED:
             break
-        text = without_quoted(linker.generalized(example.question))
         shape = shape_hash(example.query, declared)
         if shape not in single:
-            single[shape] = text
+            single[shape] = without_quoted(linker.generalized(example.question))
             with suppress(QueryError):
-                halves += _half(item, example, text, linker, schema, prefixes)
-    pairs = list(_pairs(halves, schema))
+                halves += _half(item, example, single[shape], linker, schema, prefixes)
+    kinds = linker.kinds(without_quoted(question))
+    pairs = list(_pairs(halves, kinds, schema))
     if not pairs:
         return None
     texts = [" ".join(both) for one, other, _, _ in pairs for both in _orders(one, other)]
-    near = embedder.passages([*single.values(), *texts]) @ embedder.queries([question])[0]
+    near = embedder.passages([*single.values(), *texts]) @ embedder.queries([text])[0]
     cosines = near[len(single) :].reshape(-1, 2).max(axis=1)
     best = int(cosines.argmax())
     if cosines[best] < near[: len(single)].max() + MARGIN:
@@ -122,8 +129,6 @@ def _half(
     used = {t.text.partition(":")[0] for t in tree.body if t.kind == "name"}
     declared = "".join(f"PREFIX {name}: <{prefixes[name]}>\n" for name in used if name in prefixes)
     classes = variable_classes(declared + query, schema)
-    mentions = {one.name: one for one in linker.mentions(example.question)}
-    named = [t.text for t in tree.body if t.text in mentions]
     yield _Half(
         item,
         example.question,
@@ -131,24 +136,34 @@ def _half(
         query,
         tree,
         {name: classes[name] for name in tree.projected if name in classes},
-        {name: frozenset(mentions[name].classes) for name in named},
-        {name: mentions[name].words for name in named},
+        linker.mentions(example.question),
     )
 
 
-def _pairs(halves: Sequence[_Half], schema: Schema) -> Iterator[tuple[_Half, _Half, str, str]]:
-    """Yield two halves, the resource of the second that the first answers with, and the query."""
+def _pairs(
+    halves: Sequence[_Half], kinds: frozenset[str], schema: Schema
+) -> Iterator[tuple[_Half, _Half, str, str]]:
+    """Yield two halves, the words of the second that the first answers with, and the query.
+
+    What they name after that is of the given classes, as far as either is known.
+    """
+
+    def wanted(left: frozenset[str]) -> bool:
+        return not kinds or not left or left == kinds
+
     for one, other in itertools.permutations(halves, 2):
-        for (column, of), (name, wanted) in itertools.product(
-            one.answers.items(), other.asked.items()
-        ):
-            if _fits(of, wanted, schema):
-                yield one, other, name, _joined(one, other, {}, {name: f"?{column}"}, column)
+        written = {token.text for token in other.tree.body}
+        asked = [mention for mention in other.named if mention.name in written]
+        for (column, of), about in itertools.product(one.answers.items(), asked):
+            left = one.kinds() | other.kinds(without=about.name)
+            if _fits(of, frozenset(about.classes), schema) and wanted(left):
+                query = _joined(one, other, {}, {about.name: f"?{column}"}, column)
+                yield one, other, about.words, query
     for one, other in itertools.combinations(halves, 2):
         for (column, of), (same, others) in itertools.product(
             one.answers.items(), other.answers.items()
         ):
-            if _fits(of, others, schema):
+            if _fits(of, others, schema) and wanted(one.kinds() | other.kinds()):
                 yield one, other, "", _joined(one, other, {same: column}, {}, column)
 
 
@@ -190,7 +205,7 @@ def _body(tree: QueryTree) -> str:
 
 def _join(first: _Half, second: _Half, asked: str, query: str) -> Join:
     """Return two halves as one item."""
-    question = second.question.replace(second.words[asked], "it") if asked else second.question
+    question = second.question.replace(asked, "it") if asked else second.question
     one, other = first.item, second.item
     item = MemoryItem(
         title=f"{one.title}; {other.title}",

@@ -214,7 +214,13 @@ def retrieve(
         nearest = ((item, shown) for item, _ in allowed if (shown := example_of(item)))
         known = dict(leakage.prefixes)
         join = best_join(
-            text, nearest, linker=linker, schema=schema, prefixes=known, embedder=bank.embedder
+            question,
+            text,
+            nearest,
+            linker=linker,
+            schema=schema,
+            prefixes=known,
+            embedder=bank.embedder,
         )
     if linker is not None:
         wanted = linker.kinds(without_quoted(question))
