@@ -32,6 +32,8 @@ from reasoningbank.sparql.tree import QueryTree, read_query
 
 #: Items that are joined with one another: the nearest, one of each shape.
 MOST_JOINED = 8
+#: Joins that are shown. Two that differ in a word ("symbol", "other symbols") are left to the model.
+MOST_SHOWN = 2
 #: How much nearer, as a cosine, a join must be than any single item.
 MARGIN = 0.005
 
@@ -62,7 +64,7 @@ class _Half:
         return frozenset(of for one in self.named if one.name != without for of in one.classes)
 
 
-def best_join(
+def best_joins(
     question: str,
     text: str,
     examples: Iterable[tuple[MemoryItem, FewShotExample]],
@@ -71,8 +73,8 @@ def best_join(
     schema: Schema,
     prefixes: Mapping[str, str],
     embedder: Embedder,
-) -> Join | None:
-    """Return the join that is nearest to a question; None if a single item is nearer.
+) -> list[Join]:
+    """Return the joins that are nearest to a question; none if a single item is nearer.
 
     Args:
         question: The question.
@@ -97,15 +99,13 @@ def best_join(
     kinds = linker.kinds(without_quoted(question))
     pairs = list(_pairs(halves, kinds, schema))
     if not pairs:
-        return None
+        return []
     texts = [" ".join(both) for one, other, _, _ in pairs for both in _orders(one, other)]
     near = embedder.passages([*single.values(), *texts]) @ embedder.queries([text])[0]
     cosines = near[len(single) :].reshape(-1, 2).max(axis=1)
-    best = int(cosines.argmax())
-    if cosines[best] < near[: len(single)].max() + MARGIN:
-        return None
-    first, second, asked, query = pairs[best]
-    return _join(first, second, asked, query)
+    if cosines.max() < near[: len(single)].max() + MARGIN:
+        return []
+    return [_join(*pairs[place]) for place in (-cosines).argsort(kind="stable")[:MOST_SHOWN]]
 
 
 def _orders(one: _Half, other: _Half) -> tuple[tuple[str, str], tuple[str, str]]:

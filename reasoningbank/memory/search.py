@@ -16,7 +16,7 @@ from reasoningbank.findings import Finding
 from reasoningbank.lm.tokens import count_tokens
 from reasoningbank.memory.bank import MemoryBank
 from reasoningbank.memory.item import ItemSource, MemoryItem, Scope, without_quoted
-from reasoningbank.memory.joining import best_join
+from reasoningbank.memory.joining import Join, best_joins
 from reasoningbank.memory.leakage import LeakageFilter
 from reasoningbank.schema import Schema
 from reasoningbank.sparql import EntityLinker
@@ -209,11 +209,11 @@ def retrieve(
         matches, findings = _matching(bank, text, k, leakage, kinds, with_example)
         allowed += matches
         filtered_out += findings
-    join = None
+    joins: list[Join] = []
     if linker is not None and schema is not None and examples:
         nearest = ((item, shown) for item, _ in allowed if (shown := example_of(item)))
         known = dict(leakage.prefixes)
-        join = best_join(
+        joins = best_joins(
             question,
             text,
             nearest,
@@ -239,9 +239,14 @@ def retrieve(
             raise UsageError(what, code="wrong-type")
         ranked = [(item, 1 / place) for place, item in enumerate(chosen, 1)]
     candidates = [FoundItem.of(i, score, examples=examples, linker=linker) for i, score in ranked]
-    if join is not None and leakage.finding(join.item) is None:
-        first = FoundItem.of(join.item, ranked[0][1], examples=True, linker=linker)
-        candidates.insert(0, replace(first, joins=tuple(part.id for part in join.parts)))
+    candidates[:0] = [
+        replace(
+            FoundItem.of(join.item, ranked[0][1], examples=True, linker=linker),
+            joins=tuple(part.id for part in join.parts),
+        )
+        for join in joins
+        if leakage.finding(join.item) is None
+    ]
     packed = (pack_examples if examples else pack)(candidates, items=k, tokens=tokens)
     return Retrieval(question, packed.chosen, tuple(filtered_out), packed.skipped)
 
