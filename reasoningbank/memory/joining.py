@@ -32,7 +32,7 @@ from reasoningbank.sparql.tree import QueryTree, read_query
 
 #: Items that are joined with one another: the nearest, one of each shape.
 MOST_JOINED = 8
-#: Joins that are shown. Two that differ in a word ("symbol", "other symbols") are left to the model.
+#: Joins that are shown: of two that differ in a word ("symbol", "other symbols") the model chooses.
 MOST_SHOWN = 2
 #: How much nearer, as a cosine, a join must be than any single item.
 MARGIN = 0.005
