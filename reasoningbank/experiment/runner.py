@@ -30,7 +30,7 @@ from reasoningbank.experiment.settings import LearnedMemory
 from reasoningbank.experiment.state import StateWriter, hold_run, interruptible
 from reasoningbank.findings import counted
 from reasoningbank.imports import is_import_path
-from reasoningbank.lm import ModelHandle, open_lm, price_of
+from reasoningbank.lm import ModelHandle, open_lm, price_of, takes_temperature
 from reasoningbank.lm.names import check_model
 
 logger = logging.getLogger(__name__)
@@ -214,6 +214,10 @@ def _check_models(experiment: Experiment, jobs: Sequence[Job]) -> None:
     for arm in {job.arm.name: job.arm for job in jobs}.values():
         if arm.compile and arm.compile.optimizer == "MIPROv2":
             need_package("optuna", "optimize")
+        warm = {arm.temperature, arm.sampling.temperature if arm.sampling else None}
+        if asks_model(arm.agent) and not takes_temperature(arm.lm) and warm - {0.0, 1.0, None}:
+            what, hint = f"{arm.lm} takes no temperature but 1", "set temperature to 1, or leave it"
+            raise UsageError(what, where=f"arm {arm.name}", hint=hint, code="no-temperature")
         limit = (arm.budget or experiment.budget).dollars
         if limit is not None and asks_model(arm.agent) and price_of(arm.lm) is None:
             what = f"a budget in dollars needs a price, and none is known for {arm.lm}"
