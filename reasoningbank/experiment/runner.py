@@ -114,9 +114,10 @@ def run_experiment(
                 plan.training,
             )
             open_run(folder, manifest, on_notice, resumes=bool(todo))
-            for name in damaged if missing else ():
-                path = folder.set_aside(name)
-                on_notice(f"{path}: could not be read and was set aside; it is run again")
+            asked = {job.key.path for job in todo}
+            for name in sorted(damaged) if missing else ():
+                path, again_now = folder.set_aside(name), "; it is run again" * (name in asked)
+                on_notice(f"{path}: could not be read and was set aside{again_now}")
             if damaged:
                 there = frozenset(folder.trial_names())
             running = {job.key for job in todo if job.key in again or job.key.path not in there}
