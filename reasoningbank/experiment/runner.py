@@ -88,7 +88,7 @@ def run_experiment(
         on_notice(str(finding))
     workers = experiment.executor.workers
     with hold_run(folder):
-        there = frozenset(folder.trial_names())
+        there = set(folder.trial_names())
         damaged = set(folder.damaged())
         again = _repeatable(folder, plan, again, there, on_notice)
 
@@ -116,13 +116,11 @@ def run_experiment(
             open_run(folder, manifest, on_notice, resumes=bool(todo))
             asked = {job.key.path for job in todo}
             for name in sorted(damaged) if missing else ():
-                path, again_now = folder.set_aside(name), "; it is run again" * (name in asked)
-                on_notice(f"{path}: could not be read and was set aside{again_now}")
-            if damaged:
-                there = frozenset(folder.trial_names())
+                path, so = folder.set_aside(name), "; it is run again" * (name in asked)
+                on_notice(f"{path}: could not be read and was set aside{so}")
+                there.discard(name)
             running = {job.key for job in todo if job.key in again or job.key.path not in there}
-            rest = (job.key for job in plan.jobs if job.key not in running)
-            done = sum(key.path in there for key in rest)
+            done = sum(one.key.path in there for one in plan.jobs if one.key not in running)
             state = StateWriter(folder.path, done + len(running), done, workers)
             state.write()
             writer = RecordWriter(
