@@ -321,6 +321,7 @@ class WorkerSetup(distributed.WorkerPlugin):  # type: ignore[misc]
 
     def setup(self, worker: Any) -> None:
         """Create what cannot be pickled; refuse a worker that lacks something and joins late."""
+        self._stack, self._lock = contextlib.ExitStack(), threading.Lock()
         self._refused = bool(found := self.lacking())
         if found:
             # Dask would keep a worker whose plugin fails.
@@ -330,7 +331,6 @@ class WorkerSetup(distributed.WorkerPlugin):  # type: ignore[misc]
         # Workers of a local cluster are numbered; a local model keeps a slot for each.
         named = isinstance(worker.name, int)
         self._number = worker.name if named else zlib.crc32(str(worker.name).encode())
-        self._stack, self._lock = contextlib.ExitStack(), threading.Lock()
         self._context: RunContext | None = None
         self._retrier = Retrier(self.experiment.retries, time.sleep)
         self._banks: dict[str, MemoryBank] = {}

@@ -97,6 +97,7 @@ def test_a_worker_with_another_version_is_refused(
     with pytest.raises(UsageError) as caught:
         setup.setup(SimpleNamespace(name="w1", loop=loop, close="close"))
     assert called == ["close"]
+    setup.teardown(None)
     assert caught.value.code == "workers-lack"
     ((what, workers),) = caught.value.fields["lacks"].items()
     assert "0.0.1" in what
