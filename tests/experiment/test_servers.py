@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -84,11 +85,11 @@ def test_trials_at_the_same_time_share_the_limit_of_their_model(
         # The first call of a process imports its client after its turn.
         make_lm("openai/paced", api_base=server.base)("x")
         server.asked.clear()
+        began = time.monotonic()
         folder = run_experiment(experiment, RunFolder(tmp_path / "run"))
     assert len(server.asked) == len(list(folder.trials())) == 4
-    times = sorted(asked.at for asked in server.asked)
-    # A request on a busy machine may arrive late, and the one after it in time.
-    assert times[-1] - times[0] >= 3 * 60 / 200 - 0.1
+    # From the beginning of the run, since a request on a busy machine may only arrive later.
+    assert max(asked.at for asked in server.asked) - began >= 3 * 60 / 200
 
 
 def test_another_model_at_the_same_address_ends_the_run(
