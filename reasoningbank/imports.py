@@ -59,6 +59,8 @@ def function_of(path: str, arguments: int, what: str, where: str = "") -> Any:
         inspect.signature(found).bind(*range(arguments))
     except (TypeError, ValueError) as error:
         raise wrong_type(path, what, where, str(error)) from None
+    if inspect.iscoroutinefunction(found):
+        raise wrong_type(path, what, where, "it is async")
     return found
 
 

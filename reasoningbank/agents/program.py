@@ -145,6 +145,10 @@ def own_agent(path: str, options: Mapping[str, Any]) -> Agent:
     return cast("Agent", made)
 
 
+#: What a module may be given, by its name.
+_GIVEN = {"question", "tools", "context", "endpoint", "examples", "episode"}
+
+
 class ModuleAgent:
     """Runs a user's module; its calls of models and tools are recorded and count as any agent's.
 
@@ -157,13 +161,25 @@ class ModuleAgent:
 
     def __init__(self, module: dspy.Module, name: str) -> None:
         self.name, self._module = name, module
-        forward = inspect.signature(type(module).forward).parameters
-        self._takes = set(forward)
-        if any(one.kind == one.VAR_KEYWORD for one in forward.values()) and module.predictors():
+        method = getattr(type(module), "forward", None)
+        if method is None or inspect.iscoroutinefunction(method):
+            raise wrong_type(name, "a module with a forward that is not async")
+        _, *forward = inspect.signature(method).parameters.values()
+        takes = {one.name for one in forward}
+        named = [one for one in forward if one.kind not in (one.VAR_KEYWORD, one.VAR_POSITIONAL)]
+        needed = {one.name for one in named if one.default is one.empty}
+        if any(one.kind == one.VAR_KEYWORD for one in forward) and module.predictors():
             # A predictor of DSPy takes the inputs of its signature.
-            self._takes |= set(module.predictors()[0].signature.input_fields)
-        if "question" not in self._takes:
+            inputs = module.predictors()[0].signature.input_fields
+            takes |= set(inputs)
+            if isinstance(module, (dspy.Predict, dspy.ChainOfThought)):
+                needed |= {field for field, one in inputs.items() if one.is_required()}
+        if "question" not in takes:
             raise wrong_type(name, "a module that takes question")
+        if lacking := sorted(needed - _GIVEN):
+            hint = f"its forward needs {', '.join(lacking)}; give it a default"
+            raise wrong_type(name, "a module that runs with what a trial gives", hint=hint)
+        self._takes = takes & _GIVEN
         parts = {"context", "examples", "tools"}
         self.uses = tuple(parts if "episode" in self._takes else parts & self._takes)
 

@@ -15,13 +15,7 @@ from typing import Any
 
 from rdflib import Graph, Literal, URIRef
 
-from reasoningbank.algebra.evaluation import (
-    MOST_DEPTH,
-    Block,
-    Evaluation,
-    RunBudget,
-    VariableScope,
-)
+from reasoningbank.algebra.evaluation import MOST_DEPTH, Block, Evaluation, RunBudget, VariableScope
 from reasoningbank.algebra.operation import (
     YIELDED,
     Kind,

@@ -14,12 +14,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from reasoningbank.analysis.statistics import median_and_p95
-from reasoningbank.corpus.splits import Level, schema_items
+from reasoningbank.corpus.splits import Level, declared_in, schema_items
 from reasoningbank.errors import RecordError
 from reasoningbank.experiment import RunFolder, TrialRecord
 from reasoningbank.experiment.records import Step
-from reasoningbank.sparql.shape import Prefixes, shape_hash
-from reasoningbank.sparql.tokens import prologue, tokenize
+from reasoningbank.sparql.shape import shape_hash
 from reasoningbank.trajectory import shown_ids
 
 if TYPE_CHECKING:
@@ -309,7 +308,7 @@ def stream_levels(
     places: Iterable[tuple[int, int, str]], golds: Mapping[str, str], known: Sequence[str] = ()
 ) -> dict[tuple[int, str], Level]:
     """Return the level of each task of a stream relative to what the stream held before it."""
-    declared = _prefixes_of(golds.values())
+    declared = declared_in(golds.values())
     found: dict[tuple[int, str], Level] = {}
     for seed, stream in groupby(sorted(set(places)), lambda place: place[0]):
         shapes = {shape_hash(query, declared) for query in known} - {""}
@@ -329,7 +328,7 @@ def cause_of_failure(record: TrialRecord, patterns: Mapping[str, str]) -> str | 
     retrieved = record.trajectory.of("memory_retrieved")
     if record.level != "iid" or record.outcome != "wrong" or not retrieved:
         return None
-    declared = _prefixes_of([record.gold])
+    declared = declared_in([record.gold])
     wanted = shape_hash(record.gold, declared)
     data = [record.trajectory.resolve(event.data) for event in retrieved]
     shown = {
@@ -340,8 +339,3 @@ def cause_of_failure(record: TrialRecord, patterns: Mapping[str, str]) -> str | 
     if wanted not in shown:
         return CAUSES[0]
     return CAUSES[1] if shape_hash(record.sparql or "", declared) != wanted else CAUSES[2]
-
-
-def _prefixes_of(queries: Iterable[str]) -> Prefixes:
-    found = {k: v for query in queries for k, v in prologue(tokenize(query))[0].items()}
-    return tuple(sorted(found.items()))

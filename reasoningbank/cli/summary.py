@@ -85,15 +85,18 @@ def print_changes(summary: RunSummary, changes: Iterable[tuple[TrialRecord, Tria
             if (total := shown.get("n") or 0) > len(rows) > 0:
                 lines.append(f"    → {total - len(rows)} more rows")
         _print(lines)
-    if (found := summary.comparison) is None:
+    if (found := summary.comparison) is None or summary.metric != "strict":
         return
-    arms = {arm.arm: arm for arm in summary.arms}
+    # The counts are of the questions that are compared: those of one level, where one is named.
+    compared = summary.levels if summary.level else summary.arms
+    arms = {arm.arm: arm for arm in compared if arm.level == summary.level}
     first, second = arms[found.first], arms[found.second]
     sign = "more" if found.difference >= 0 else "fewer"
     ends = sorted(100 * abs(end) for end in (found.low, found.high))
     if found.low < 0 < found.high:
         ends = [100 * found.low, 100 * found.high]
-    right = f"{found.first} answered {first.strict} of {first.judged} questions right"
+    kind = f"{summary.level} questions" if summary.level else "questions"
+    right = f"{found.first} answered {first.strict} of {first.judged} {kind} right"
     other = f"{found.second} {second.strict} of {second.judged}"
     points = f"{100 * abs(found.difference):.0f} percentage points {sign}"
     interval = f"(95% CI {ends[0]:.0f} to {ends[1]:.0f})"

@@ -195,6 +195,9 @@ def build(
         raise UsageError("the pack names no folder for instances", where=pack, hint=hint)
     with corpus.open_endpoint(chosen) as config:
         made, findings = corpus.instantiate(chosen, SPARQLClient(config), number=number, seed=seed)
+    if not made:
+        what = findings[0].what if findings else ""
+        raise UsageError(f"no template has an instance; {what}", where=pack, code="no-instances")
     files = corpus.write_instances(chosen, made, folder)
     counts = Counter(instance.split for instance in made)
     if as_json:

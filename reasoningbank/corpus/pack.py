@@ -171,7 +171,8 @@ def load_pack(name_or_path: str | Path) -> Pack:
         base = text.removesuffix(f"-{name}")
         if base != text and not Path(text).is_dir():
             known = known_packs()
-            if text not in known and base in known:
+            folder = Path(base).expanduser() / _FILE
+            if text not in known and (base in known or folder.is_file()):
                 return load_pack(base).with_set(name)
     root = _find(name_or_path)
     file = root / _FILE

@@ -107,12 +107,15 @@ def levels(
         tasks: Tasks with their golds.
         training: Training tasks, or queries: of a memory bank (``<<name>>`` stands for a constant)
             or of the examples in a prompt.
-        prefixes: Prefixes that the queries may use without declaring them.
+        prefixes: Prefixes that the queries may use without declaring them, besides those that the
+            golds declare.
 
     Returns:
         Task id → level.
     """
-    declared = tuple(sorted(prefixes.items()))
+    tasks = list(tasks)
+    golds = dict(declared_in(task.expected_sparql for task in tasks))
+    declared = tuple(sorted({**golds, **prefixes}.items()))
     known = [one if isinstance(one, str) else one.expected_sparql for one in training]
     shapes = {shape_hash(query, declared) for query in known} - {""}
     items = frozenset[str]().union(*(schema_items(query, declared) for query in known))
@@ -123,6 +126,12 @@ def levels(
         apart: Level = "compositional" if known_names else "zero-shot"
         found[task.id] = "iid" if shape_hash(gold, declared) in shapes else apart
     return found
+
+
+def declared_in(queries: Iterable[str]) -> Prefixes:
+    """Return the prefixes that queries declare."""
+    found = {k: v for query in queries for k, v in prologue(tokenize(query))[0].items()}
+    return tuple(sorted(found.items()))
 
 
 @lru_cache(maxsize=8192)

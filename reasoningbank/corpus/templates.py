@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.resources import files
 from itertools import islice
@@ -27,7 +28,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from reasoningbank.corpus.pack import Pack
 from reasoningbank.corpus.shacl import CLASS_OF_FORM, QUERY_PROPERTIES
 from reasoningbank.corpus.splits import PARTS, SplitName
-from reasoningbank.errors import QueryError, UsageError, invalid_data, read_toml, unknown_key
+from reasoningbank.errors import QueryError, UsageError, read_toml, unknown_key
 from reasoningbank.findings import Finding
 from reasoningbank.sparql import BooleanResult, GraphResult, Result, SPARQLClient, TableResult
 from reasoningbank.sparql.query import prepare
@@ -40,6 +41,9 @@ _TRAINING = 2
 _TRIES = 40
 _MOST_ROWS = 10_000
 _Phrasings = Annotated[tuple[str, ...], Field(min_length=4)]
+_Language = Annotated[str, Field(pattern=r"^[A-Za-z]{1,8}(-[A-Za-z0-9]{1,8})*$")]
+#: How the first line of a file of instances begins and ends.
+_HEAD = re.compile(r"@prefix ex: <urn:reasoningbank:.*/instances/> \.")
 
 
 class TemplateSlot(BaseModel):
@@ -71,7 +75,7 @@ class QuestionTemplate(BaseModel):
     split: SplitName = "train"
     query: str  #: The gold, with ``<<name>>`` in place of values
     #: Language → at least four questions, each with every place of the query
-    phrasings: Mapping[str, _Phrasings]
+    phrasings: Annotated[Mapping[_Language, _Phrasings], Field(min_length=1)]
     #: Place → name of its slot; a place that is not named here has its own slot's name
     slots: Mapping[str, str] = {}
     #: A SELECT query of joint values for the places, for slots that depend on each other
@@ -82,10 +86,15 @@ class QuestionTemplate(BaseModel):
     ordered: bool = False  #: Whether the question asks for an order
 
     @model_validator(mode="after")
-    def _mentions_all(self) -> QuestionTemplate:
+    def _fits(self) -> QuestionTemplate:
+        if not self.places:
+            raise ValueError("the query has no place <<name>>")
         for language, texts in self.phrasings.items():
-            if any(set(_PLACE.findall(text)) != set(self.places) for text in texts):
-                raise ValueError(f"phrasing in {language!r} has other places than the query")
+            if bad := [one for one in texts if set(_PLACE.findall(one)) != set(self.places)]:
+                raise ValueError(f"a phrasing in {language!r} has other places: {bad[0]!r}")
+            # One of them could be for training and the other for evaluation.
+            if len({" ".join(text.casefold().split()) for text in texts}) < len(texts):
+                raise ValueError(f"phrasings in {language!r} repeat each other")
         return self
 
     @property
@@ -107,28 +116,49 @@ class Instance:
     services: tuple[str, ...] = ()
 
 
-def _invalid(error: ValidationError) -> str:
-    """Return what is wrong with a slot or a template, by its key."""
+class _TemplateFile(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    slots: dict[str, TemplateSlot] = {}
+    template: list[QuestionTemplate] = []
+
+
+def _invalid(error: ValidationError, data: Mapping[str, Any], file: Path) -> UsageError:
+    """Return the first mistake in a file of templates, with the slot or template that has it."""
     first = error.errors()[0]
-    if first["type"] != "extra_forbidden":
-        return invalid_data(error).what
-    table = TemplateSlot if error.title == TemplateSlot.__name__ else QuestionTemplate
-    return f"{first['loc'][0]}: {unknown_key(str(first['loc'][0]), table.model_fields)}"
+    kind, *inside = map(str, first["loc"])
+    table: type[BaseModel] = TemplateSlot if kind == "slots" else QuestionTemplate
+    where = str(file)
+    if inside:
+        name = inside.pop(0)
+        one = data[kind][int(name) if kind == "template" else name]
+        where += f", {kind} {one.get('id', name) if isinstance(one, dict) else name}"
+    else:
+        inside, table = [kind], _TemplateFile
+    what = first["msg"].removeprefix("Value error, ")
+    if first["type"] == "extra_forbidden":
+        what = unknown_key(inside[-1], table.model_fields)
+    what = ": ".join((*inside, what))
+    return UsageError(what, where=where, code="bad-template")
 
 
 def read_templates(pack: Pack) -> tuple[dict[str, TemplateSlot], list[QuestionTemplate]]:
     """Read the slots and templates of a pack."""
     slots: dict[str, TemplateSlot] = {}
     templates: list[QuestionTemplate] = []
+    known = Counter[str]()
     for file in sorted((pack.root / "templates").glob("*.toml")):
         data = read_toml(file, "bad-template")
         try:
-            slots |= {name: TemplateSlot(**slot) for name, slot in data.pop("slots", {}).items()}
-            templates += (QuestionTemplate(**one) for one in data.pop("template", []))
-        except (ValueError, TypeError) as error:
-            what = _invalid(error) if isinstance(error, ValidationError) else str(error)
-            title = f" in template {templates[-1].id!r} or the next" if templates else ""
-            raise UsageError(f"{what}{title}", where=str(file), code="bad-template") from None
+            found = _TemplateFile(**data)
+        except ValidationError as error:
+            raise _invalid(error, data, file) from None
+        names = [*(f"slot {n}" for n in found.slots), *(f"template {t.id}" for t in found.template)]
+        known.update(names)
+        if twice := [name for name in names if known[name] > 1]:
+            raise UsageError(f"{twice[0]} is there twice", where=str(file), code="bad-template")
+        slots |= found.slots
+        templates += found.template
     for template in templates:
         for place in template.places:
             if template.slots.get(place, place) not in slots:
@@ -160,21 +190,39 @@ def instantiate(
     if not templates:
         what, hint = "the pack has no templates", "add templates/*.toml"
         raise UsageError(what, where=str(pack.root), hint=hint, code="no-templates")
-    forms = {name: _surface_forms(slot, pack, client) for name, slot in slots.items()}
+    forms = {name: _surface_forms(name, slot, pack, client) for name, slot in slots.items()}
     made: list[Instance] = []
     findings: list[Finding] = []
     for template in templates:
-        mine = {place: forms[template.slots.get(place, place)] for place in template.places}
-        own = _Builder(template, pack, client, mine, Random(f"{seed} {template.id}")).make(number)
+        slot_of = {place: forms[template.slots.get(place, place)] for place in template.places}
+        # A value needs a form in every language of the questions.
+        mine = {
+            place: {v: f for v, f in own.items() if all(_in(to, f) for to in template.phrasings)}
+            for place, own in slot_of.items()
+        }
+        draw, left = Random(f"{seed} {template.id}"), Counter[str]()
+        with _named(f"template {template.id!r}"):
+            own = _Builder(template, pack, client, mine, draw, left).make(number)
         made += own
         if len(own) < number:
-            what = f"{template.id} has {len(own)} instances of {number}"
+            why = [f"no value of <<{place}>> has a form" for place in mine if not mine[place]]
+            why = why or [f"{n} answers {what}" for what, n in left.items()] or ["no other values"]
+            what = f"{template.id} has {len(own)} instances of {number}: {', '.join(why)}"
             fields = {"id": template.id, "instances": len(own)}
             findings.append(Finding("few-instances", what, "templates", fields=fields))
     return made, findings
 
 
-def _surface_forms(slot: TemplateSlot, pack: Pack, client: SPARQLClient) -> _Forms:
+@contextmanager
+def _named(place: str) -> Iterator[None]:
+    """Name the slot or template whose query fails."""
+    try:
+        yield
+    except QueryError as error:
+        raise error.at(f"{place}, {error.where}" if error.where else place) from None
+
+
+def _surface_forms(name: str, slot: TemplateSlot, pack: Pack, client: SPARQLClient) -> _Forms:
     """Return the values of a slot as written in a query, with the forms that name no other."""
     found = [
         (value, _Form(text, language))
@@ -183,7 +231,9 @@ def _surface_forms(slot: TemplateSlot, pack: Pack, client: SPARQLClient) -> _For
         for text in texts
     ]
     if slot.query:
-        for value, text in _rows(client, slot.query, "value", "text"):
+        with _named(f"slot {name!r}"):
+            rows = list(_rows(client, slot.query, "value", "text"))
+        for value, text in rows:
             if isinstance(text, ox.Literal) and text.value:
                 plain = written(value, pack.prefixes, max_chars=LONG)
                 found.append((plain, _Form(text.value, text.language or "")))
@@ -206,6 +256,10 @@ class _Form(NamedTuple):
 
 #: Value → its surface forms.
 _Forms = Mapping[str, Sequence[_Form]]
+
+
+def _in(language: str, forms: Sequence[_Form]) -> list[str]:
+    return [form.text for form in forms if form.language in ("", language)]
 
 
 def _filled(text: str, values: Mapping[str, str]) -> str:
@@ -231,6 +285,7 @@ class _Builder(NamedTuple):
     client: SPARQLClient
     forms: Mapping[str, _Forms]
     random: Random
+    left: Counter[str]  #: Answers that gave no instance, by the reason
 
     def make(self, number: int) -> list[Instance]:
         made: list[Instance] = []
@@ -243,6 +298,9 @@ class _Builder(NamedTuple):
             answer = self._answer(result)
             most = (number + 1) // 2 if isinstance(result, BooleanResult) else 1
             if answer is None or answers[answer] >= most:
+                least, limit = self.template.rows
+                outside = f"not of {least} to {limit} rows"
+                self.left[outside if answer is None else "given before"] += 1
                 continue
             answers[answer] += 1
             made.append(self._instance(len(made), query, chosen))
@@ -252,7 +310,8 @@ class _Builder(NamedTuple):
         """Yield values of the places, as drawn."""
         places = self.template.places
         if self.template.draw:
-            rows = _rows(self.client, self.template.draw, *places)
+            with _named("draw"):
+                rows = list(_rows(self.client, self.template.draw, *places))
             known = self.pack.prefixes
             drawn = sorted({tuple(written(t, known, max_chars=LONG) for t in row) for row in rows})
             self.random.shuffle(drawn)
@@ -294,7 +353,7 @@ class _Builder(NamedTuple):
             usable = {"train": phrasings[:_TRAINING], "dev": rest[::2], "test": rest[1::2]}[split]
             texts = {}
             for place, value in chosen.items():
-                own = [f.text for f in self.forms[place][value] if f.language in ("", language)]
+                own = _in(language, self.forms[place][value])
                 texts[place] = own[int(drawn[place] * len(own))]
             questions[language] = _filled(usable[(index // 3) % len(usable)], texts)
         prepared = prepare(query, prefixes=self.pack.prefixes)
@@ -304,16 +363,24 @@ class _Builder(NamedTuple):
 
 
 def write_instances(pack: Pack, instances: Sequence[Instance], folder: Path) -> list[Path]:
-    """Write instances as SHACL examples, a file for each template; other files there are removed.
+    """Write instances as SHACL examples, a file for each template, in place of earlier ones.
 
     Returns:
-        The files written.
+        The files of instances written.
+
+    Raises:
+        UsageError: If the folder holds other examples; nothing is removed then.
     """
     folder.mkdir(parents=True, exist_ok=True)
     by_template: dict[str, list[Instance]] = defaultdict(list)
     for instance in instances:
         by_template[instance.template.id].append(instance)
-    for old in folder.glob("*.ttl"):
+    earlier = sorted(folder.glob("*.ttl"))
+    for old in earlier:
+        if not _HEAD.match(old.read_text("utf-8", errors="replace")):
+            hint = "keep instances in a folder of their own"
+            raise UsageError("was not made from templates", where=str(old), hint=hint)
+    for old in earlier:
         old.unlink()
     from jinja2 import Template  # 20 ms that only building a pack needs
 
@@ -328,4 +395,6 @@ def write_instances(pack: Pack, instances: Sequence[Instance], folder: Path) -> 
     for name, own in by_template.items():
         text = page.render(shown, instances=own)
         (folder / f"{name}.ttl").write_text(text, encoding="utf-8")
+    # A hyphen: no template has this name.
+    (folder / "declared-prefixes.ttl").write_text(page.render(shown), encoding="utf-8")
     return [folder / f"{name}.ttl" for name in by_template]

@@ -63,7 +63,6 @@ from reasoningbank.trajectory import Trajectory, Usage
 _IGNORE_INTERRUPTS = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)"
 #: Seconds to wait for a scheduler and its first worker.
 CONNECT_S = 20
-
 #: Seconds to wait for an answer from an address.
 REACH_S = 10
 #: Seconds in which a refused worker ends its registration before it closes.
@@ -135,11 +134,10 @@ class Cluster:
         """Return how many trials may be handed out: one waits, so that no worker does."""
         # A client without its scheduler would wait for it.
         with contextlib.suppress(OSError, CancelledError):
-            if self.client.status != "running":
-                return self._slots
-            workers = self.client.nthreads()
-            self._slots, self._sharers = sum(workers.values()) + 1, len(workers) + self.driver
-            self.share(self._sharers)
+            if self.client.status == "running":
+                workers = self.client.nthreads()
+                self._slots, self._sharers = sum(workers.values()) + 1, len(workers) + self.driver
+                self.share(self._sharers)
         return self._slots
 
     def run(self, job: Job, given: Given) -> TrialRecord:
@@ -148,7 +146,11 @@ class Cluster:
             bank = self._bank(given.bank) if given.bank else None
             parts = self.name, job, given, bank, self._sharers
             future = self.client.submit(run_on_worker, *parts, pure=False)
-            return TrialRecord.from_json(future.result())
+            said, ended = future.result()
+            # Of items that are alike the older one stays: all times are by the driver's clock.
+            began = datetime.now(UTC) - (ended - datetime.fromisoformat(said["started"]))
+            started = began.isoformat(timespec="milliseconds")
+            return TrialRecord.from_json({**said, "started": started})
         except distributed.KilledWorker:
             died = Finding("worker-died", "every worker that ran the trial died")
             attempt = Attempt(None, "", "error", Usage(), Trajectory(), findings=(died,))
@@ -313,13 +315,13 @@ class WorkerSetup(distributed.WorkerPlugin):  # type: ignore[misc]
                 check()
             except (ReasoningBankError, OSError) as error:
                 found.append(str(error))
-        here = self.own if found else own_code(self.experiment)
-        other = [one for one in here if here[one] != self.own[one]]
-        found += [f"{one} has other code than the driver's" for one in other]
+        here = {} if found else own_code(self.experiment).items() - self.own.items()
+        found += [f"{one} has other code than the driver's" for one, _ in sorted(here)]
         return list(dict.fromkeys(found))
 
     def setup(self, worker: Any) -> None:
         """Create what cannot be pickled; refuse a worker that lacks something and joins late."""
+        self._stack, self._lock = contextlib.ExitStack(), threading.Lock()
         self._refused = bool(found := self.lacking())
         if found:
             # Dask would keep a worker whose plugin fails.
@@ -329,7 +331,6 @@ class WorkerSetup(distributed.WorkerPlugin):  # type: ignore[misc]
         # Workers of a local cluster are numbered; a local model keeps a slot for each.
         named = isinstance(worker.name, int)
         self._number = worker.name if named else zlib.crc32(str(worker.name).encode())
-        self._stack, self._lock = contextlib.ExitStack(), threading.Lock()
         self._context: RunContext | None = None
         self._retrier = Retrier(self.experiment.retries, time.sleep)
         self._banks: dict[str, MemoryBank] = {}
@@ -421,10 +422,10 @@ def share_limits(config: EndpointConfig, models: Mapping[str, ModelHandle], shar
 
 def run_on_worker(
     plugin: str, job: Job, given: Given, raw: bytes | None, sharers: int
-) -> dict[str, Any]:
-    """Run a trial on a worker and return its record as data."""
+) -> tuple[dict[str, Any], datetime]:
+    """Run a trial on a worker; return its record as data, and the time by the worker's clock."""
     setup: WorkerSetup = distributed.get_worker().plugins[plugin]
-    return setup.run(job, given, raw, sharers).to_json()
+    return setup.run(job, given, raw, sharers).to_json(), datetime.now(UTC)
 
 
 def packed(pack: Pack) -> bytes:

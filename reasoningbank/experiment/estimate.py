@@ -22,7 +22,7 @@ from reasoningbank.experiment.plan import Job
 from reasoningbank.experiment.records import RunFolder, TrialKey, TrialRecord
 from reasoningbank.experiment.storage import shipped
 from reasoningbank.imports import is_import_path
-from reasoningbank.lm import parse_name, price_of
+from reasoningbank.lm import parse_name, price_of, takes_temperature
 from reasoningbank.trajectory import Usage
 
 #: own: the arm's trials in this run. same: trials of another run with the same agent, model and
@@ -254,11 +254,13 @@ def _bounds(experiment: Experiment, arm: Arm, *, uses_lm: bool) -> _Amounts:
         turns = budget.lm_calls or math.inf
     calls = float(attempts * turns) if uses_lm else 0.0
     known = math.isfinite(calls)
+    # A reasoning model thinks as long as it likes.
+    capped = known and takes_temperature(arm.lm)
     local = not uses_lm or parse_name(arm.lm).is_local
     return {
         "lm_calls": calls if known else None,
         "prompt_tokens": calls * _LOCAL_CONTEXT if local and known else None,
-        "completion_tokens": calls * arm.max_tokens if known else None,
+        "completion_tokens": calls * arm.max_tokens if capped else None,
         "seconds": budget.seconds * attempts if budget.seconds else None,
         "dollars": None,
         "requests": float(attempts) if one_call else None,

@@ -30,7 +30,7 @@ from reasoningbank.experiment.settings import LearnedMemory
 from reasoningbank.experiment.state import StateWriter, hold_run, interruptible
 from reasoningbank.findings import counted
 from reasoningbank.imports import is_import_path
-from reasoningbank.lm import ModelHandle, open_lm, price_of
+from reasoningbank.lm import ModelHandle, open_lm, price_of, takes_temperature
 from reasoningbank.lm.names import check_model
 
 logger = logging.getLogger(__name__)
@@ -88,7 +88,7 @@ def run_experiment(
         on_notice(str(finding))
     workers = experiment.executor.workers
     with hold_run(folder):
-        there = frozenset(folder.trial_names())
+        there = set(folder.trial_names())
         damaged = set(folder.damaged())
         again = _repeatable(folder, plan, again, there, on_notice)
 
@@ -114,14 +114,13 @@ def run_experiment(
                 plan.training,
             )
             open_run(folder, manifest, on_notice, resumes=bool(todo))
-            for name in damaged if missing else ():
-                path = folder.set_aside(name)
-                on_notice(f"{path}: could not be read and was set aside; it is run again")
-            if damaged:
-                there = frozenset(folder.trial_names())
+            asked = {job.key.path for job in todo}
+            for name in sorted(damaged) if missing else ():
+                path, so = folder.set_aside(name), "; it is run again" * (name in asked)
+                on_notice(f"{path}: could not be read and was set aside{so}")
+                there.discard(name)
             running = {job.key for job in todo if job.key in again or job.key.path not in there}
-            rest = (job.key for job in plan.jobs if job.key not in running)
-            done = sum(key.path in there for key in rest)
+            done = sum(one.key.path in there for one in plan.jobs if one.key not in running)
             state = StateWriter(folder.path, done + len(running), done, workers)
             state.write()
             writer = RecordWriter(
@@ -214,6 +213,10 @@ def _check_models(experiment: Experiment, jobs: Sequence[Job]) -> None:
     for arm in {job.arm.name: job.arm for job in jobs}.values():
         if arm.compile and arm.compile.optimizer == "MIPROv2":
             need_package("optuna", "optimize")
+        warm = {arm.temperature, arm.sampling.temperature if arm.sampling else None}
+        if asks_model(arm.agent) and not takes_temperature(arm.lm) and warm - {0.0, 1.0, None}:
+            what, hint = f"{arm.lm} takes no temperature but 1", "set temperature to 1, or leave it"
+            raise UsageError(what, where=f"arm {arm.name}", hint=hint, code="no-temperature")
         limit = (arm.budget or experiment.budget).dollars
         if limit is not None and asks_model(arm.agent) and price_of(arm.lm) is None:
             what = f"a budget in dollars needs a price, and none is known for {arm.lm}"

@@ -58,7 +58,7 @@ def read_json(path: Path) -> Any:
     """Return the content of a JSON file, compressed or not."""
     try:
         return json.loads(unpacked(path))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise _unreadable(path, error) from error
 
 
@@ -99,7 +99,7 @@ class RunStorage:
         """Return the content of a JSON file."""
         try:
             return json.loads(self.content(name))
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise _unreadable(self.file(name), error) from error
 
     def write_json(self, name: str, data: Any) -> Path:
@@ -145,7 +145,7 @@ class RunStorage:
     def _loose(self, name: str) -> Path | None:
         path = self.path / name
         for found in (path, path.with_name(f"{path.name}.gz")):
-            if found.exists():
+            if found.exists() or found.is_symlink():
                 return found
         return None
 

@@ -211,7 +211,7 @@ class Trial:
                     raise TypeError(f"{arm.agent}: solve returned {returned}, not an Attempt")
             except ENDS_THE_RUN:
                 raise
-            except Exception as error:
+            except (Exception, SystemExit) as error:  # a user's code may call exit()
                 if isinstance(meant := lm_failure(error), ENDS_THE_RUN):
                     raise meant from error
                 if isinstance(meant, BudgetError):
@@ -333,7 +333,7 @@ def _shown_event(event: Mapping[str, Any], turn: int) -> dict[str, Any]:
     return {**event, "tokens": event["tokens"] - less, "demonstrations": shown}
 
 
-def _failure(error: Exception) -> tuple[Literal["error", "bug"], Finding]:
+def _failure(error: BaseException) -> tuple[Literal["error", "bug"], Finding]:
     """Return what an exception means for a trial: its status, and the finding to record."""
     meant, found = lm_failure(error), failure_of(error)
     if isinstance(meant, ModelError) or _is_infrastructure(error):

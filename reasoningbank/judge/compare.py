@@ -156,12 +156,7 @@ def compare(
 
 
 def compare_files(
-    gold: Path,
-    predicted: Path,
-    *,
-    bag: bool = False,
-    ordered: bool = False,
-    lenient: bool = False,
+    gold: Path, predicted: Path, *, bag: bool = False, ordered: bool = False, lenient: bool = False
 ) -> Comparison:
     """Compare two files of results or two graphs; see `compare` and `read_answer`."""
     return compare(

@@ -16,7 +16,7 @@ import json
 import re
 import time
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -103,6 +103,19 @@ def _not_asked(case: Case) -> LMVerdict:
     return LMVerdict(False, 1.0, case.failure, ("the query runs",), "not_asked")
 
 
+def called(path: str, function: Callable[[], Any]) -> Any:
+    """Return what a user's function returns; raise its failure, if its own, as a `UsageError`."""
+    try:
+        return function()
+    except Exception as error:  # a user's function can raise anything
+        if (meant := lm_failure(error)) is not None:
+            raise meant from error
+        last = traceback.extract_tb(error.__traceback__)[-1]
+        place = f"{Path(last.filename).name}:{last.lineno} in {last.name}"
+        what = f"{path} fails: {one_line(error)}"
+        raise UsageError(what, where=place, code="own-part-failed") from error
+
+
 class OwnJudge:
     """A user's judge by its import path: a function of a `Case`, for the part of an `LMJudge`.
 
@@ -120,13 +133,7 @@ class OwnJudge:
         if case.result is None:
             return _not_asked(case)
         began = time.monotonic()
-        try:
-            said = self._function(case)
-        except Exception as error:  # a user's function can raise anything
-            last = traceback.extract_tb(error.__traceback__)[-1]
-            place = f"{Path(last.filename).name}:{last.lineno} in {last.name}"
-            what = f"{self._path} fails: {one_line(error)}"
-            raise UsageError(what, where=place, code="judge-failed") from error
+        said = called(self._path, lambda: self._function(case))
         if not isinstance(said, bool | float) or not 0 <= said <= 1:
             what = f"{self._path} returned {said!r:.40}, not a bool or a float from 0 to 1"
             raise UsageError(what, code="wrong-type")

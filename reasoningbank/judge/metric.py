@@ -12,6 +12,7 @@ from typing import Any, Literal
 import dspy
 
 from reasoningbank.corpus import Pack, Task, load_pack, open_endpoint
+from reasoningbank.errors import UsageError
 from reasoningbank.judge.case import shown_row
 from reasoningbank.judge.documents import DocumentChanges
 from reasoningbank.judge.execution import ExecutionJudge, Judgement
@@ -83,7 +84,12 @@ class ExecutionMetric:
 
         Raises:
             EndpointError: If the endpoint fails, so that nothing is known about the query.
+            UsageError: If the prediction is no empty one, and has no field `sparql`.
         """
+        if prediction and not hasattr(prediction, "sparql"):
+            # A score of 0 would hide it.
+            what = f"a prediction has no field sparql: {' '.join(repr(prediction).split())[:80]}"
+            raise UsageError(what, hint="return dspy.Prediction(sparql=…)", code="no-sparql-field")
         query = str(getattr(prediction, "sparql", None) or "").strip()
         if not is_query(query) and not is_update(query):
             query = query_in(query) or query

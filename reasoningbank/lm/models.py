@@ -28,6 +28,7 @@ from reasoningbank.lm.names import (
     parse_name,
     sampling_settings,
     secrets_in_environment,
+    takes_temperature,
     weights_named,
 )
 from reasoningbank.lm.server import SINGLE_ROLES, LocalModel, check_gguf, slot_of
@@ -35,6 +36,8 @@ from reasoningbank.lm.weights import require, sha256_of
 
 #: Tokens of an answer of a local model, unless the caller sets them.
 LOCAL_MAX_TOKENS = 1024
+#: What OpenAI's reasoning models think counts as their answer; DSPy refuses to allow them less.
+LEAST_OF_REASONING = 16_000
 #: How DSPy's `ChatAdapter` ends a reply; small models go on with a turn of their own.
 END_OF_REPLY = "[[ ## completed ## ]]"
 #: Environment variable with the address of a server that already serves the local model.
@@ -79,7 +82,8 @@ class ModelHandle:
         Args:
             role: ``solver``, ``judge``, ``distiller`` or ``extractor``, each with a local slot.
             temperature: 0 for the most likely answer; None for the model's own default.
-            max_tokens: Tokens an answer may have; None for 1,024 (local) or the provider's default.
+            max_tokens: Tokens an answer may have; None for 1,024 (local) or the provider's default,
+                which a reasoning model of OpenAI has if this is less than 16,000.
             seed: Seed of the sampling, if the model accepts one and `temperature` is not 0.
             rollout_id: Distinguishes repeats in DSPy's cache; only with `cache`.
             cache: Whether DSPy may answer from its cache.
@@ -118,6 +122,8 @@ class ModelHandle:
             return dspy.LM(asked_as(name), **settings)
         check_hosted(name, api_base=base, api_key_env=self.api_key_env)
         settings |= sampling_settings(name, temperature=temperature, seed=seed)
+        if not takes_temperature(name) and (max_tokens or 0) < LEAST_OF_REASONING:
+            settings["max_tokens"] = None
         settings |= {"num_retries": 5 if num_retries is None else num_retries, "timeout": timeout_s}
         if base is not None:
             settings |= {"api_base": base, "api_key": "none"}

@@ -20,13 +20,7 @@ from reasoningbank.memory.schema_card import SchemaCard
 from reasoningbank.memory.search import Retrieval, pack
 from reasoningbank.retrieval import Embedder
 from reasoningbank.schema import Schema
-from reasoningbank.sparql import (
-    Discovery,
-    EndpointConfig,
-    NamedGraph,
-    SPARQLClient,
-    discover,
-)
+from reasoningbank.sparql import Discovery, EndpointConfig, NamedGraph, SPARQLClient, discover
 from reasoningbank.sparql.terms import SCHEMA_NAMESPACES, written
 
 #: The layers in the order of the context: those that are the same for every question first.

@@ -18,7 +18,7 @@ from reasoningbank.corpus import Pack, Task
 from reasoningbank.corpus.splits import SplitName
 from reasoningbank.errors import BudgetError, QueryError, UsageError
 from reasoningbank.findings import Finding
-from reasoningbank.judge.lm_judge import reply_of
+from reasoningbank.judge.lm_judge import called, reply_of
 from reasoningbank.lm import UsageCounter
 from reasoningbank.memory.experience import Distilled, Draft, Experience, Rejected
 from reasoningbank.memory.grounding import Facts, Grounding
@@ -70,9 +70,9 @@ class Distiller:
         if len({experience.task for experience in experiences}) > 1:
             hint = "distil one task at a time"
             raise UsageError("attempts at several tasks", hint=hint, code="several-tasks")
-        if self.own is None:
+        if (own := self.own) is None:
             return self._checked(list(self._drafts(experiences)), self.lm)
-        drafts = list(self.own(experiences))
+        drafts = called(self.author, lambda: list(own(experiences)))
         if not all(isinstance(draft, Draft) for draft in drafts):
             what = f"{self.author} returned something else than drafts of items"
             raise UsageError(what, hint="return reasoningbank.memory.Draft(…)", code="wrong-type")

@@ -20,12 +20,7 @@ from reasoningbank.corpus import Pack
 from reasoningbank.memory.layer import Entry, Layer, Line, Note, about, load_notes, pack_lines
 from reasoningbank.retrieval import Embedder, VectorTable, WordIndex, best_first, open_embedder
 from reasoningbank.schema import Link, NamedTerm, Schema, SchemaMap, local_name, observed_values
-from reasoningbank.sparql import (
-    STANDARD_PREFIXES,
-    EndpointConfig,
-    SPARQLClient,
-    is_loopback,
-)
+from reasoningbank.sparql import STANDARD_PREFIXES, EndpointConfig, SPARQLClient, is_loopback
 from reasoningbank.sparql.terms import written
 
 TITLE = "Schema. Class (instances): property ×values each -> class of the value."
@@ -259,10 +254,7 @@ class SchemaIndex:
     """The descriptions of an endpoint's names; built once, for all questions."""
 
     def __init__(
-        self,
-        links: SchemaMap,
-        schemas: Iterable[Schema],
-        embedder: Embedder | None = None,
+        self, links: SchemaMap, schemas: Iterable[Schema], embedder: Embedder | None = None
     ) -> None:
         known: dict[str, NamedTerm] = {}
         for one in schemas:

@@ -233,8 +233,9 @@ def retrieve(
         pool = [item for item in bank.items() if kinds is None or item.src in kinds]
         found = {item.id: leakage.finding(item) for item in pool}
         filtered_out = [(name, finding) for name, finding in found.items() if finding]
-        chosen = list(own(question, [item for item in pool if found[item.id] is None]))
-        if not all(found.get(getattr(item, "id", ""), item) is None for item in chosen):
+        chosen: Any = own(question, [item for item in pool if found[item.id] is None])
+        chosen = list(chosen) if isinstance(chosen, Iterable) else [chosen]
+        if not all(isinstance(i, MemoryItem) and found.get(i.id, i) is None for i in chosen):
             what = "the retriever returned something else than items that it was given"
             raise UsageError(what, code="wrong-type")
         ranked = [(item, 1 / place) for place, item in enumerate(chosen, 1)]

@@ -19,14 +19,7 @@ from reasoningbank.memory.experience import (
     shortened_title,
 )
 from reasoningbank.memory.grounding import Facts, services_names
-from reasoningbank.memory.skeleton import (
-    Skeleton,
-    Slot,
-    filled,
-    shortened,
-    skeleton_of,
-    slot_name,
-)
+from reasoningbank.memory.skeleton import Skeleton, Slot, filled, shortened, skeleton_of, slot_name
 from reasoningbank.schema import is_empty, local_name
 from reasoningbank.schema.names import used_names
 from reasoningbank.sparql import BooleanResult, iri

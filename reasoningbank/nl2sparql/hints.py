@@ -21,14 +21,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, TypeVar
 
-from pydantic import (
-    AliasChoices,
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    ValidationError,
-)
+from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from reasoningbank.corpus.pack import Iri, Pack, load_pack
 from reasoningbank.errors import UsageError, invalid_data, read_toml

@@ -55,11 +55,7 @@ _LISTED = 6
 
 
 def _unknown_names(
-    prepared: PreparedQuery,
-    look: Lookups,
-    *,
-    look_up: bool = False,
-    skip: Collection[str] = (),
+    prepared: PreparedQuery, look: Lookups, *, look_up: bool = False, skip: Collection[str] = ()
 ) -> tuple[frozenset[str], list[Finding]]:
     """Return the classes and properties of a query that do not exist, and findings on them."""
     schema = look.schema
@@ -470,10 +466,7 @@ def _for_prefix(
 
 
 def _unknown_in_text(
-    used: Sequence[str],
-    declared: Mapping[str, str],
-    schema: Schema,
-    namespaces: Mapping[str, str],
+    used: Sequence[str], declared: Mapping[str, str], schema: Schema, namespaces: Mapping[str, str]
 ) -> list[Finding]:
     """Return the names of a text that does not parse which are neither class nor property."""
     homes = {namespace_of(name) for name in (*schema.classes, *schema.properties)}

@@ -78,6 +78,8 @@ def own_tool(path: str, tools: SPARQLTools | None = None, where: str = "") -> Ca
     function = imported(path, where)
     if not inspect.isfunction(function) or not function.__doc__:
         raise wrong_type(path, "a function with a docstring", where)
+    if inspect.iscoroutinefunction(function):
+        raise wrong_type(path, "a function that is not async", where)
     signature = inspect.signature(function)
     parameters = list(signature.parameters.values())
     bound = parameters[:1] if parameters and parameters[0].name == "tools" else []

@@ -71,6 +71,17 @@ def test_changes_are_printed_with_their_first_rows(capsys: pytest.CaptureFixture
     ]  # fmt: skip
 
 
+def test_plain_words_count_the_questions_that_are_compared(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    manifest = {"experiment": {"level": "iid"}}
+    print_changes(summarise(RECORDS, comparison=("learned", "none"), manifest=manifest), ())
+    said = capsys.readouterr().out
+    assert "learned answered 2 of 2 iid questions right, none 1 of 2: 50 percentage points" in said
+    print_changes(summarise(RECORDS, comparison=("learned", "none"), metric="f1"), ())
+    assert capsys.readouterr().out == ""
+
+
 def test_a_question_with_a_defective_gold_in_one_arm_is_no_change() -> None:
     broken = record("none", "e1", False)
     broken = replace(broken, verdict={**(broken.verdict or {}), "status": "gold_defect"})

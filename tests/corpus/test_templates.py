@@ -27,7 +27,7 @@ from reasoningbank.corpus import (
 )
 from reasoningbank.corpus.splits import schema_items
 from reasoningbank.corpus.templates import read_templates
-from reasoningbank.errors import UsageError
+from reasoningbank.errors import QueryError, UsageError
 from reasoningbank.sparql import SPARQLClient
 
 PACKS = ("uniprot", "liita")
@@ -139,6 +139,16 @@ def test_an_unknown_key_of_a_template_suggests_a_known_one(pack: Pack) -> None:
         TEMPLATES.replace(', "<<least>>+?"]', "]", 1),
         TEMPLATES.replace('query = "SELECT ?value ?text { ?value p:name ?text }"', ""),
         TEMPLATES + "\n[[template",
+        TEMPLATES.replace("[[template]]", "[[templates]]"),
+        TEMPLATES.replace('"People of <<town>>?"', '"how many live in  <<town>>?"'),
+        TEMPLATES.replace("bigger_towns", "people_of_town"),
+        TEMPLATES.replace("phrasings.da", 'phrasings."d a"'),
+        TEMPLATES.replace("phrasings.en", "phrasings = {}\nkeywords", 1),
+        TEMPLATES.replace("{ <<town>> p:people ?n }", "{ t:T1 p:people ?n }").replace(
+            "<<town>>", ""
+        ),
+        "template = [3]",
+        "[template]\nid = 'a'",
     ],
 )
 def test_a_broken_template_is_one_error(pack: Pack, broken: str) -> None:
@@ -146,6 +156,70 @@ def test_a_broken_template_is_one_error(pack: Pack, broken: str) -> None:
     with pytest.raises(UsageError) as caught:
         read_templates(pack)
     assert caught.value.code == "bad-template"
+
+
+def test_an_error_names_the_template_or_slot(pack: Pack, client: SPARQLClient) -> None:
+    def said(old: str, new: str) -> str:
+        (pack.root / "templates" / "all.toml").write_text(TEMPLATES.replace(old, new))
+        with pytest.raises((UsageError, QueryError)) as caught:
+            instantiate(pack, client)
+        return str(caught.value)
+
+    assert "all.toml, template bigger_towns: a phrasing in 'en'" in said('"<<least>>+?"]', '"+?"]')
+    assert said("{ ?value p:name ?text }", "{ ?value").startswith("slot 'town', line 1")
+    assert said("SELECT ?n {", "SELECT ?n").startswith("template 'people_of_town', line 1")
+
+
+def test_a_value_without_a_form_in_a_language_is_left_out(pack: Pack, client: SPARQLClient) -> None:
+    short = TEMPLATES.replace(', da = ["trehundrede"]', "")
+    (pack.root / "templates" / "all.toml").write_text(short)
+    made, findings = instantiate(pack, client, number=3)
+    assert {o.questions["da"] for o in made if o.template.id == "bigger_towns"} == {"100+?"}
+    none = short.replace('100 = { "" = ["100"] }', "")
+    (pack.root / "templates" / "all.toml").write_text(none)
+    _, findings = instantiate(pack, client, number=3)
+    assert [f.what for f in findings] == [
+        "bigger_towns has 0 instances of 3: no value of <<least>> has a form"
+    ]
+
+
+def test_answers_left_out_are_counted(pack: Pack, client: SPARQLClient) -> None:
+    few = TEMPLATES.replace("rows = [1, 10]", "rows = [90, 99]")
+    (pack.root / "templates" / "all.toml").write_text(few)
+    _, findings = instantiate(pack, client, number=3)
+    assert findings[0].what.endswith("0 instances of 3: 2 answers not of 90 to 99 rows")
+
+
+def test_examples_that_were_not_made_are_kept(pack: Pack, client: SPARQLClient) -> None:
+    made, _ = instantiate(pack, client, number=3)
+    folder = pack.root / "examples"
+    folder.mkdir()
+    (folder / "mine.ttl").write_text("# by hand\n")
+    with pytest.raises(UsageError):
+        write_instances(pack, made, folder)
+    assert [path.name for path in folder.iterdir()] == ["mine.ttl"]
+    # Without an instance nothing is written.
+    kept = write_instances(pack, made, pack.root / "instances")
+    (pack.root / "templates" / "all.toml").write_text(TEMPLATES.replace("p:people", "p:none"))
+    result = CliRunner().invoke(app, ["tasks", "build", str(pack.root)])
+    assert result.exit_code != 0
+    assert all(path.exists() for path in kept)
+
+
+def test_instances_can_be_used_from_any_folder(pack: Pack, client: SPARQLClient) -> None:
+    root = pack.root.parent / "my towns"
+    pack.root.rename(root)
+    pack = load_pack(root)
+    made, _ = instantiate(pack, client, number=9)
+    bare = root.parent / "elsewhere"
+    write_instances(pack, made, bare)
+    write_instances(pack, made, root / "instances")
+    found = load_corpus(bare)
+    assert found.findings == ()
+    parts = found.split()
+    assert levels(parts.test, parts.train)["people_of_town_03"] == "iid"
+    # The set of a pack that is named by its folder.
+    assert load_corpus(f"{root}-instances").tasks[0].query == found.tasks[0].query
 
 
 def test_a_pack_without_templates_says_so(pack: Pack, client: SPARQLClient) -> None:
@@ -168,6 +242,9 @@ def test_levels_ignore_constants_order_and_names() -> None:
     pattern = "SELECT ?x { ?x e:p <<thing>> }"
     task = Task("t", "?", "SELECT ?v { ?v <urn:e:p> <urn:b> }", "http://e/")
     assert levels([task], [pattern], {"e": "urn:e:"}) == {"t": "iid"}
+    # Prefixes that the golds declare hold for patterns too.
+    task = replace(task, expected_sparql="PREFIX e: <urn:e:> SELECT ?v { ?v e:p e:b }")
+    assert levels([task], [pattern]) == {"t": "iid"}
 
 
 def test_schema_items_are_properties_and_classes() -> None:

@@ -7,6 +7,8 @@ import json
 import zipfile
 from collections.abc import Callable
 from concurrent.futures import CancelledError
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -29,6 +31,7 @@ from reasoningbank.experiment.cluster import (
 from reasoningbank.experiment.config import Executor
 from reasoningbank.experiment.context import Given
 from reasoningbank.experiment.plan import Job
+from reasoningbank.experiment.records import TrialRecord
 from reasoningbank.experiment.storage import RunStorage
 from reasoningbank.http import Gate, gate_for
 from reasoningbank.lm import ModelHandle
@@ -94,6 +97,7 @@ def test_a_worker_with_another_version_is_refused(
     with pytest.raises(UsageError) as caught:
         setup.setup(SimpleNamespace(name="w1", loop=loop, close="close"))
     assert called == ["close"]
+    setup.teardown(None)
     assert caught.value.code == "workers-lack"
     ((what, workers),) = caught.value.fields["lacks"].items()
     assert "0.0.1" in what
@@ -159,6 +163,21 @@ def test_loopback_is_refused_to_workers_of_another_machine() -> None:
     assert caught.value.fields["address"] == "http://127.0.0.1:2/v1"
     _check_reach(remote, there, {})
     _check_reach(_at(remote, "tcp://127.0.0.1:8786"), here, local_model)
+
+
+def test_a_trial_is_dated_by_the_clock_of_the_driver(
+    tmp_path: Path, record: Callable[..., TrialRecord]
+) -> None:
+    # Else items that a skewed worker learned from would seem older than they are.
+    ran = record(started="2031-01-01T00:00:00.000+00:00")
+    ended = datetime(2031, 1, 1, 0, 0, 20, tzinfo=UTC)
+    future = SimpleNamespace(result=lambda: (ran.to_json(), ended))
+    client = SimpleNamespace(status="running", submit=lambda *_, **__: future)
+    cluster = Cluster(client, "run", RunStorage(tmp_path), lambda _: None, driver=True)
+    dated = cluster.run(cast("Job", None), Given())
+    ago = datetime.now(UTC) - datetime.fromisoformat(dated.started)
+    assert timedelta(seconds=19) < ago < timedelta(seconds=40)
+    assert replace(dated, started=ran.started) == ran
 
 
 def _at(executor: Executor, address: str) -> Executor:

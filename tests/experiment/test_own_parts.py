@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from dspy.utils import DummyLM
 
+from experiment.learning.orchard import experiment_data, write_orchard
 from reasoningbank.agents import Budget, Episode, Meter, asks_model, make_agent
 from reasoningbank.corpus import Task
 from reasoningbank.errors import UsageError
@@ -55,6 +56,18 @@ class Needy(dspy.Module):
     def __init__(self, size):
         super().__init__()
 
+class Wants(dspy.Module):
+    def forward(self, question, schema):
+        return dspy.Prediction(sparql=schema)
+
+class Asynchronous(dspy.Module):
+    async def forward(self, question):
+        return dspy.Prediction(sparql=question)
+
+class Bodyless(dspy.Module):
+    async def aforward(self, question):
+        return dspy.Prediction(sparql=question)
+
 class Nameless(dspy.Module):
     def forward(self, text):
         return text
@@ -64,6 +77,7 @@ class Answers(dspy.Module):
         return dspy.Prediction(answer=question)
 
 rag = dspy.ChainOfThought("context, question -> sparql")
+wants = dspy.ChainOfThought("schema, question -> sparql")
 NUMBER = 7
 odd = lambda case: "yes"
 few = lambda case: case.result.n < 3
@@ -78,6 +92,25 @@ def untyped(tools, uri, n: int = 5) -> str:
 
 def sparql_peek(ref: str) -> str:
     'Look at the rows of a handle.'
+
+async def waits(uri: str) -> str:
+    'Return the IRI.'
+    return uri
+
+class Taught:
+    uses_lm, sees_gold, uses = False, False, ("context",)
+    def solve(self, task, episode):
+        return conclude(episode, "SELECT ?p WHERE { ?p a t:Tree }", "submitted")
+
+class Exits(Taught):
+    def solve(self, task, episode):
+        raise SystemExit(3)
+
+def nothing_chosen(question, items):
+    return None
+
+def breaks(experiences):
+    yield experiences[0].no_such_field
 """
 
 
@@ -127,6 +160,10 @@ def test_a_changed_module_is_other_code(
         ("own_parts:NUMBER", "wrong-type", "is not a dspy.Module"),
         ("own_parts:Needy", "unknown-option", "size"),
         ("own_parts:Nameless", "wrong-type", "takes question"),
+        ("own_parts:Wants", "wrong-type", "its forward needs schema"),
+        ("own_parts:wants", "wrong-type", "its forward needs schema"),
+        ("own_parts:Asynchronous", "wrong-type", "a forward that is not async"),
+        ("own_parts:Bodyless", "wrong-type", "a forward that is not async"),
         ("own_parts.Writer", "unknown-agent", "package.module:Name"),
     ],
 )
@@ -162,6 +199,8 @@ def test_a_module_that_is_already_made_takes_no_options(
         ({"tools": ["sparql_qery"]}, "usage"),
         ({"tools": ["own_parts:untyped"]}, "wrong-type"),
         ({"tools": ["own_parts:sparql_peek"]}, "tool-name-taken"),
+        ({"tools": ["own_parts:waits"]}, "wrong-type"),
+        ({"judge_lm": "own_parts:waits"}, "wrong-type"),
         ({"judge_lm": "own_parts:pair"}, "wrong-type"),
         ({"memory": {"source": "gold", "retriever": "own_parts:few"}}, "wrong-type"),
         ({"judge_lm": "own_parts:NUMBER"}, "wrong-type"),
@@ -191,6 +230,39 @@ def test_a_wrong_distiller_is_one_line(
     with pytest.raises(UsageError) as caught:
         plan_run(experiment_on(make_pack(30), arm, mode="learn", tasks={"split": "dev"}))
     assert (caught.value.code, caught.value.where) == (code, "arm a, memory.distiller")
+
+
+def test_a_distiller_that_fails_is_one_line_with_its_place(
+    trees: EndpointConfig, tmp_path: Path
+) -> None:
+    memory = {"source": "learned", "distiller": "own_parts:breaks"}
+    arm = {"name": "a", "agent": "own_parts:Taught", "memory": memory}
+    pack = write_orchard(tmp_path / "orchard")
+    experiment = Experiment.model_validate(experiment_data(pack, trees.address, arm))
+    with pytest.raises(UsageError) as caught:
+        run_experiment(experiment, RunFolder(tmp_path / "run"))
+    assert caught.value.code == "own-part-failed"
+    assert re.search(r"own_parts.py:\d+ in breaks: own_parts:breaks fails", str(caught.value))
+
+
+def test_a_retriever_that_returns_nothing_is_one_line(
+    trees: EndpointConfig, tmp_path: Path
+) -> None:
+    memory = {"source": "gold", "retriever": "own_parts:nothing_chosen"}
+    arm = {"name": "a", "agent": "own_parts:Taught", "memory": memory}
+    pack = write_orchard(tmp_path / "orchard")
+    data = experiment_data(pack, trees.address, arm, mode="evaluate")
+    with pytest.raises(UsageError, match="the retriever returned something else than items"):
+        run_experiment(Experiment.model_validate(data), RunFolder(tmp_path / "run"))
+
+
+def test_a_module_that_ends_the_process_ends_its_trial_only(
+    make_pack: Callable[..., Path], experiment_on: Callable[..., Experiment], tmp_path: Path
+) -> None:
+    arms = [{"name": name, "agent": f"own_parts:{name}"} for name in ("Exits", "Gold")]
+    experiment = experiment_on(make_pack(1), *arms, retries={"infrastructure": 0})
+    folder = run_experiment(experiment, RunFolder(tmp_path / "run"))
+    assert [one.status for one in folder.trials()] == ["bug", "submitted"]
 
 
 def episode(config: EndpointConfig, model: DummyLM, **limits: Any) -> Episode:

@@ -58,7 +58,10 @@ def test_task_ids_make_safe_file_names() -> None:
 
 @pytest.mark.parametrize(
     "content",
-    ["", "{", "[]", "null", "{}", '{"key": {}}', '{"version": 1, "trajectory": {}}', "\udcff"],
+    [
+        *("", "{", "[]", "null", "{}", "[" * 100_000, "\udcff"),
+        *('{"key": {}}', '{"version": 1, "trajectory": {}}'),
+    ],
 )
 def test_a_damaged_trial_is_named_with_the_mend(
     tmp_path: Path, record: Callable[..., TrialRecord], content: str

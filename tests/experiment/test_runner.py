@@ -292,8 +292,38 @@ def test_a_damaged_record_is_set_aside_and_its_trial_run_again(
     assert list(folder.damaged())
     run_experiment(experiment, folder, on_notice=told.append)
     assert folder.read(key).strict
-    assert "set aside" in told[0]
+    assert told[0].endswith("set aside; it is run again")
     assert folder.file(key.path).with_name("t000.0.json.damaged").exists()
+
+
+def test_a_damaged_record_of_no_trial_that_is_asked_for_is_not_said_to_run(
+    tmp_path: Path, make_pack: Pack, experiment_on: Make
+) -> None:
+    folder, experiment = RunFolder(tmp_path / "run"), experiment_on(make_pack(2))
+    run_experiment(experiment, folder)
+    first, second = (trial.key for trial in folder.trials())
+    for name in (first.path, second.path, f"trials/{first.arm}/notes.json"):
+        (folder.path / name).write_text("{}", encoding="utf-8")
+    told: list[str] = []
+    run_experiment(experiment, folder, tasks=[first.task], on_notice=told.append)
+    said = "could not be read and was set aside"
+    again = [line.endswith("; it is run again") for line in told if said in line]
+    assert again == [False, True, False]
+    run_experiment(experiment, folder)
+    assert [trial.key for trial in folder.trials()] == [first, second]
+
+
+def test_a_link_to_a_record_that_is_gone_is_set_aside(
+    tmp_path: Path, make_pack: Pack, experiment_on: Make
+) -> None:
+    folder, experiment = RunFolder(tmp_path / "run"), experiment_on(make_pack(2))
+    run_experiment(experiment, folder)
+    path = folder.file(next(folder.trials()).key.path)
+    path.unlink()
+    path.symlink_to(tmp_path / "gone")
+    run_experiment(experiment, folder)
+    assert len(list(folder.trials())) == 2
+    assert not path.is_symlink()
 
 
 def test_a_compressed_record_is_not_counted_beside_its_successor(

@@ -12,6 +12,7 @@ from dspy.utils import DummyLM
 
 from reasoningbank import load_shacl_tasks, open_metric, to_examples
 from reasoningbank.corpus import Task
+from reasoningbank.errors import UsageError
 from reasoningbank.judge import ExecutionJudge, ExecutionMetric, GoldStore
 from reasoningbank.schema import Schema
 from reasoningbank.sparql import EndpointConfig, SPARQLClient
@@ -55,6 +56,12 @@ def test_a_number_that_any_reply_with_the_query_gets(metric: ExecutionMetric) ->
     assert metric(example(), dspy.Prediction()) == 0.0
     plain = dspy.Example(question="Which?", sparql=TREES).with_inputs("question")
     assert metric(plain, dspy.Prediction(sparql=TREES)) == 1.0
+
+
+def test_a_prediction_with_another_field_is_no_wrong_answer(metric: ExecutionMetric) -> None:
+    for wrong in (dspy.Prediction(query=TREES), TREES):
+        with pytest.raises(UsageError, match="no field sparql"):
+            metric(example(), wrong)
 
 
 def test_bag_and_order_of_the_task_count(metric: ExecutionMetric) -> None:

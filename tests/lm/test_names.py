@@ -248,6 +248,9 @@ def test_settings_that_the_model_cannot_take_are_a_usage_error(
     monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
     with pytest.raises(UsageError, match="temperature"):
         make_lm("openai/gpt-5", temperature=0.3)
+    for most, kept in ((700, None), (20_000, 20_000)):
+        lm = make_lm("openai/gpt-5", max_tokens=most)
+        assert lm.kwargs["max_completion_tokens"] == kept
 
 
 def test_an_unknown_role_is_a_usage_error() -> None:

@@ -40,9 +40,17 @@ class HeldPupil(Pupil):
         return super().solve(task, episode)
 
 
+def enrol_on_dask() -> None:
+    """Enrol the pupil where trials are handed to workers, or run by one."""
+    enrol()
+    from reasoningbank.experiment import cluster, trial
+
+    vars(cluster)["datetime"] = vars(trial)["datetime"]
+
+
 def dask_setup(worker: Any) -> None:
     """Enrol the pupil in a worker that preloads this module."""
-    enrol()
+    enrol_on_dask()
     AGENTS["pupil"] = HeldPupil
 
 

@@ -83,6 +83,8 @@ def enrol() -> None:
     from reasoningbank.experiment import trial
 
     class Noon:
+        fromisoformat = datetime.fromisoformat
+
         @staticmethod
         def now(zone: Any = UTC) -> datetime:
             return datetime(2026, 1, 1, 12, tzinfo=zone)

@@ -13,12 +13,19 @@ import pytest
 from faults_of_runs.nursery import Command, begin
 
 from reasoningbank.errors import UsageError
-from reasoningbank.experiment import Experiment, RunFolder, TrialKey, parse_experiment
+from reasoningbank.experiment import (
+    Experiment,
+    RunFolder,
+    TrialKey,
+    cluster,
+    parse_experiment,
+    trial,
+)
 from reasoningbank.experiment.runner import run_experiment
 from reasoningbank.sparql import EndpointConfig
 
-from .on_workers import HELD, Workers, wait_for, workers
-from .orchard import STREAM, TEST, enrol, experiment_data, write_orchard
+from .on_workers import HELD, Workers, enrol_on_dask, wait_for, workers
+from .orchard import STREAM, TEST, experiment_data, write_orchard
 from .test_resume import left_by
 
 LEARNED: dict[str, Any] = {"name": "learned", "agent": "pupil", "memory": "learned"}
@@ -70,7 +77,7 @@ class Place:
         (self.folder / "orchard.toml").write_text(text, encoding="utf-8")
         words = ("run", "orchard.toml", "--out", out)
         environment = {"REASONINGBANK_CACHE": str(self.folder / "cache")}
-        return begin(words, self.folder, environment, (enrol,))
+        return begin(words, self.folder, environment, (enrol_on_dask,))
 
     def check(self, out: str, command: Command) -> None:
         """Check that a run ends as the one in threads did."""
@@ -86,7 +93,10 @@ def place(tmp_path_factory: pytest.TempPathFactory, trees: EndpointConfig) -> It
         yield Place(folder, trees.address, cluster)
 
 
-def test_all_kinds_of_arms_end_as_in_threads(place: Place, tmp_path: Path) -> None:
+def test_all_kinds_of_arms_end_as_in_threads(
+    place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cluster, "datetime", vars(trial)["datetime"])
     data = experiment_data(place.folder / "trees", place.url, *ARMS, seeds=[0, 1])
     threads = parse_experiment({**data, "executor": {"workers": 2}})
     dask = {"kind": "dask", "scheduler": place.cluster.address}
