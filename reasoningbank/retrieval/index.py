@@ -62,6 +62,7 @@ class WordIndex:
         self._database = database
         #: By term, its texts and how often each has it, as they were when it was read.
         self._postings: dict[str, _Postings] = {}
+        self._kept = 0
         #: By number, the words of a text, -1 if there is none; and its length's part in BM25.
         self._counts: NDArray[np.float64] | None = None
         self._lengths: NDArray[np.float64] = np.zeros(0)
@@ -91,7 +92,7 @@ class WordIndex:
         """Drop what is kept in memory of texts that have changed, by default of all."""
         self._changed.update(() if keys is None else keys)
         if keys is None or len(self._changed) + len(self._new) > MOST_CHANGED:
-            self._postings, self._counts, self._new = {}, None, {}
+            self._postings, self._kept, self._counts, self._new = {}, 0, None, {}
 
     def scores(self, query: str) -> Scored:
         """Return the numbers, ascending, of texts that share a word with the query, and scores.
@@ -127,9 +128,10 @@ class WordIndex:
         places = np.fromstring(text or "", dtype=np.int64, sep=" ")
         first = np.flatnonzero(np.diff(places, prepend=-1))
         times = np.diff(first, append=len(places)).astype(np.float32)
+        if self._kept + len(first) > MOST_POSTINGS:
+            self._postings, self._kept = {}, 0
+        self._kept += len(first)
         self._postings[term] = read = places[first].astype(np.int32), times
-        if sum(len(keys) for keys, _ in self._postings.values()) > MOST_POSTINGS:
-            self._postings = {term: read}
         return read
 
     def _follow(self) -> None:
