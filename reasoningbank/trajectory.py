@@ -34,14 +34,6 @@ class Event:
     parent: int | None = None
 
 
-def shown_ids(item: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the ids of the bank's items that one entry of a ``memory_retrieved`` event shows.
-
-    They are its own id, or those of the items that it joins.
-    """
-    return tuple(map(str, item.get("joins") or (item.get("id", ""),)))
-
-
 @dataclass(frozen=True)
 class Usage:
     """What a trial consumed. Cached calls are counted separately, since they cost nothing.

@@ -22,7 +22,7 @@ from reasoningbank.analysis.scores import RunPlan
 from reasoningbank.experiment import TrialRecord
 from reasoningbank.findings import counted
 from reasoningbank.tools.returns import MEMORY_TOOL_NAMES
-from reasoningbank.trajectory import Trajectory, shown_ids
+from reasoningbank.trajectory import Trajectory
 
 #: own task, own group: the item is based on an attempt at the trial's task, or its group.
 #: evaluation: it is based on a held-out task, or on the group of one; a program was compiled on it.
@@ -281,11 +281,9 @@ class LeakageAudit:
         for event in trajectory.of("memory_retrieved"):
             data = trajectory.resolve(event.data)
             self._filtered_out.update(map(code_of, filtered_out(data)))
-            items = data.get("items") or ()
-            known.update(one for item in items for one in shown_ids(item))
-            for item in (*items, *(data.get("demonstrations") or ())):
-                parts = ({**item, "id": one} for one in shown_ids(item))
-                self._shown += (self._one(attempt, part) for part in parts)
+            known.update(str(item.get("id", "")) for item in data.get("items") or ())
+            for item in (*(data.get("items") or ()), *(data.get("demonstrations") or ())):
+                self._shown.append(self._one(attempt, item))
         for item in _returned_by_tools(trajectory):
             if item not in known:
                 self._leaks.append(Leak(str(attempt.key), "not recorded", item))

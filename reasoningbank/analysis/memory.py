@@ -19,7 +19,6 @@ from reasoningbank.errors import RecordError
 from reasoningbank.experiment import RunFolder, TrialRecord
 from reasoningbank.experiment.records import Step
 from reasoningbank.sparql.shape import shape_hash
-from reasoningbank.trajectory import shown_ids
 
 if TYPE_CHECKING:
     from reasoningbank.analysis.scores import Score
@@ -285,10 +284,9 @@ def _counted(words: Iterable[Any]) -> dict[str, int]:
 def shown_items(record: TrialRecord) -> frozenset[str]:
     """Return the memory items that a trial was shown."""
     return frozenset(
-        one
+        str(item.get("id", ""))
         for event in record.trajectory.of("memory_retrieved")
         for item in record.trajectory.resolve(event.data).get("items") or ()
-        for one in shown_ids(item)
     )
 
 

@@ -31,7 +31,7 @@ from reasoningbank.lm import PlainAdapter, UsageCounter, open_lm
 from reasoningbank.memory import MemoryBank
 from reasoningbank.nl2sparql import asked_language
 from reasoningbank.tools import SPARQLTools
-from reasoningbank.trajectory import Event, Usage, shown_ids
+from reasoningbank.trajectory import Event, Usage
 
 #: Rows of an answer.
 MAX_ROWS = 20
@@ -132,8 +132,7 @@ class Solver:
             # No record is kept, so the bank needs no name.
             recall = self._parts.recall(Job(self.arm, task), Given(), lambda: bank)
         attempt = self.attempt(task, recall, watch)
-        entries = (recall.event or {}).get("items", ())
-        shown = tuple(one for entry in entries for one in shown_ids(entry))
+        shown = tuple(str(one["id"]) for one in (recall.event or {}).get("items", ()))
         rows, note = self.rows(attempt.sparql)
         return AskResult(attempt.sparql, rows, note, attempt, shown)
 

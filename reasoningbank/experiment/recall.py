@@ -183,14 +183,13 @@ class MemoryParts:
             tokens=memory.tokens,
             kinds=_kinds(memory),
             scope=self._scope,
-            schema=self._vocabulary if memory.joins else None,
             own=imported(memory.retriever) if memory.retriever else None,
             **shown,
         )
         # An attempt sees one item as worked turns, a retry the next one.
         retry = job.arm.sampling if job.arm.sampling and job.arm.sampling.kind == "retry" else None
         most = (retry.k if retry else 1) if memory.demonstrations else 0
-        items = (one.item for one in found.found if not one.joins)
+        items = (one.item for one in found.found)
         turns = shown_demonstrations(items, most, self._work, linker)
         if not isinstance(memory, RandomMemory):
             return replace(found, demonstrations=turns)

@@ -188,8 +188,6 @@ class RetrievedMemory(Memory):
     """A bank from which items are retrieved.
 
     Attributes:
-        joins: Whether two examples are joined where a question combines what they answer; with
-            entity linking, for agents that take few-shot examples.
         retriever: Import path of a function that chooses the items; ours if empty.
     """
 
@@ -198,7 +196,6 @@ class RetrievedMemory(Memory):
     items: int = Field(default=3, ge=1, le=50)
     tokens: int = Field(default=600, ge=50, le=20_000)
     demonstrations: bool = False
-    joins: bool = False
     retriever: str = ""
 
     @model_validator(mode="after")

@@ -14,7 +14,6 @@ from reasoningbank.experiment.storage import RunStorage
 from reasoningbank.judge import RAN, findings_of, is_judged, rule_verdict
 from reasoningbank.memory import Snapshot
 from reasoningbank.memory.experience import Experience
-from reasoningbank.trajectory import shown_ids
 
 
 def read_snapshot(folder: RunStorage, name: str) -> Snapshot:
@@ -97,4 +96,4 @@ def retrieved_in(record: TrialRecord) -> tuple[str, ...]:
         for event in trajectory.of("memory_retrieved")
         for item in trajectory.resolve(event.data).get("items") or ()
     )
-    return tuple(dict.fromkeys(one for item in shown for one in shown_ids(item)))
+    return tuple(dict.fromkeys(str(item["id"]) for item in shown))

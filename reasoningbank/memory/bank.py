@@ -72,11 +72,6 @@ class MemoryBank(AbstractContextManager["MemoryBank"]):
         self._store = Store(path, readonly=readonly)
         self._index = BankIndex(self._store, embedder)
 
-    @property
-    def embedder(self) -> Embedder:
-        """Turns texts into vectors; loaded when first needed."""
-        return self._index.embedder
-
     @classmethod
     def from_snapshot(cls, snapshot: Snapshot, embedder: Embedder | None = None) -> MemoryBank:
         """Return a bank in memory with the items of a snapshot and a history of its own."""
@@ -377,7 +372,7 @@ class BankIndex:
     def embed(self, since: int) -> None:
         """Embed and store the active items changed after a number that have no vector yet."""
         with self._lock:
-            embedder = self.embedder
+            embedder = self._opened()
             with self._store.reading() as database:
                 rows = _vectors(database, "items.id, vector IS NULL", embedder, since)
                 missing = sorted(one for one, new in rows if new and one not in self._unsaved)
@@ -408,7 +403,7 @@ class BankIndex:
         keep: Callable[[MemoryItem], bool] | None,
     ) -> list[tuple[MemoryItem, Match]]:
         """Return the best active items for a query, best first; ties by id."""
-        embedder = self.embedder
+        embedder = self._opened()
         vector = embedder.queries([query])[0]
         most = max(CANDIDATES, 4 * k)
         with self._up_to_date(embedder):
@@ -438,8 +433,7 @@ class BankIndex:
                     return
             self.embed(self._seen)
 
-    @property
-    def embedder(self) -> Embedder:
+    def _opened(self) -> Embedder:
         self._embedder = self._embedder or open_embedder()
         return self._embedder
 

@@ -16,9 +16,7 @@ from reasoningbank.findings import Finding
 from reasoningbank.lm.tokens import count_tokens
 from reasoningbank.memory.bank import MemoryBank
 from reasoningbank.memory.item import ItemSource, MemoryItem, Scope, without_quoted
-from reasoningbank.memory.joining import Join, best_joins
 from reasoningbank.memory.leakage import LeakageFilter
-from reasoningbank.schema import Schema
 from reasoningbank.sparql import EntityLinker
 from reasoningbank.sparql.endpoint import same_address
 from reasoningbank.sparql.tree import Form, outline
@@ -102,8 +100,6 @@ class FoundItem:
     tokens: int
     #: The few-shot example that is shown instead of the text, if any
     example: FewShotExample | None = None
-    #: Ids of the items that it joins, if it is not in the bank itself
-    joins: tuple[str, ...] = ()
 
     @classmethod
     def of(
@@ -175,7 +171,6 @@ def retrieve(
     ranking: Ranking = Ranking(),
     examples: bool = False,
     linker: EntityLinker | None = None,
-    schema: Schema | None = None,
     own: Callable[[str, Sequence[MemoryItem]], Iterable[MemoryItem]] | None = None,
 ) -> Retrieval:
     """Return the items that a question is shown.
@@ -195,8 +190,6 @@ def retrieve(
         linker: Finds the entities that a question names. Items are then searched for by the
             question with the classes of its entities in place of their names, ranked by these
             classes too, and shown as few-shot examples with their entities linked.
-        schema: With `linker` and `examples`, the two examples that together are nearest to the
-            question are joined to one that is shown first, where no single example is as near.
         own: Chooses, instead, from the question and all items that may be shown, the best first.
     """
     text = question if linker is None else linker.generalized(question)
@@ -209,19 +202,6 @@ def retrieve(
         matches, findings = _matching(bank, text, k, leakage, kinds, with_example)
         allowed += matches
         filtered_out += findings
-    joins: list[Join] = []
-    if linker is not None and schema is not None and examples:
-        nearest = ((item, shown) for item, _ in allowed if (shown := example_of(item)))
-        known = dict(leakage.prefixes)
-        joins = best_joins(
-            question,
-            text,
-            nearest,
-            linker=linker,
-            schema=schema,
-            prefixes=known,
-            embedder=bank.embedder,
-        )
     if linker is not None:
         wanted = linker.kinds(without_quoted(question))
         allowed = [
@@ -240,14 +220,6 @@ def retrieve(
             raise UsageError(what, code="wrong-type")
         ranked = [(item, 1 / place) for place, item in enumerate(chosen, 1)]
     candidates = [FoundItem.of(i, score, examples=examples, linker=linker) for i, score in ranked]
-    candidates[:0] = [
-        replace(
-            FoundItem.of(join.item, ranked[0][1], examples=True, linker=linker),
-            joins=tuple(part.id for part in join.parts),
-        )
-        for join in joins
-        if leakage.finding(join.item) is None
-    ]
     packed = (pack_examples if examples else pack)(candidates, items=k, tokens=tokens)
     return Retrieval(question, packed.chosen, tuple(filtered_out), packed.skipped)
 
@@ -390,8 +362,6 @@ def _shown(found: FoundItem) -> dict[str, Any]:
     item = found.item
     data = {"id": item.id, "title": item.title, "src": item.src, "score": round(found.score, 4)}
     data |= {"text": found.text, "task": item.provenance.task, "trial": item.provenance.trial}
-    if found.joins:
-        data["joins"] = list(found.joins)
     if found.example is not None and found.example.question != item.question:
         # Linked entities interrupt a question, so an audit would not recognize it.
         data["question"] = item.question
