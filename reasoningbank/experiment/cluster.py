@@ -158,7 +158,7 @@ class Cluster:
             facts: dict[str, Any] = {"model": {}, "step": job.step, "memory": given.bank}
             return TrialRecord.of(job.key, job.task, attempt, None, started=started, **facts)
         except (OSError, CancelledError) as error:
-            what = f"the Dask cluster is gone ({type(error).__name__})"
+            what = f"the Dask cluster is gone ({one_line(error)})"
             hint = "start it again and run the same command: what is on disk is done"
             raise SetupError(what, where="executor", hint=hint, code="no-cluster") from error
 
