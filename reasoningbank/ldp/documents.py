@@ -174,14 +174,17 @@ class Folder:
             name = place.removesuffix(_INDEX if file.name == _INDEX else _SUFFIX)
             url = document_url(self._base, urlsplit(self._base).path + name)
             if url != self._base + name:
-                hint = "percent-encode its name, or move it elsewhere"
-                raise UsageError("no document can have this file name", where=str(file), hint=hint)
+                hint, code = "percent-encode its name, or move it elsewhere", "bad-file-name"
+                what = "no document can have this file name"
+                raise UsageError(what, where=str(file), hint=hint, code=code)
             try:
                 data = file.read_bytes()
                 read = ox.parse(data, ox.RdfFormat.TURTLE, base_iri=url, rename_blank_nodes=True)
                 yield url, [quad.triple for quad in read]
             except SyntaxError as error:
-                raise UsageError(f"not Turtle: {error}", where=str(file)) from error
+                raise UsageError(
+                    f"not Turtle: {error}", where=str(file), code="not-turtle"
+                ) from error
             except OSError as error:
                 raise UsageError(f"cannot be read: {error.strerror}", where=str(file)) from error
 

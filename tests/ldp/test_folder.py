@@ -87,12 +87,15 @@ def test_a_disk_that_takes_no_more_changes_nothing(
 
 def test_what_is_no_turtle_is_told_with_its_file(tmp_path: Path) -> None:
     (tmp_path / "bad.ttl").write_text("<a> <b>")
-    with pytest.raises(UsageError, match=r"bad\.ttl: not Turtle"):
+    with pytest.raises(UsageError) as caught:
         Documents(BASE, folder=tmp_path)
+    assert caught.value.code == "not-turtle"
+    assert caught.value.where.endswith("bad.ttl")
     (tmp_path / "bad.ttl").unlink()
     (tmp_path / "a b.ttl").write_text("")
-    with pytest.raises(UsageError, match="no name of a document"):
+    with pytest.raises(UsageError) as caught:
         Documents(BASE, folder=tmp_path)
+    assert caught.value.code == "bad-file-name"
 
 
 def test_one_place_or_the_other(tmp_path: Path) -> None:
