@@ -145,8 +145,14 @@ def own_agent(path: str, options: Mapping[str, Any]) -> Agent:
     return cast("Agent", made)
 
 
-#: What a module may be given, by its name.
-_GIVEN = {"question", "tools", "context", "endpoint", "examples", "episode"}
+#: What a module may be given beside the question, by its name.
+_GIVEN: Mapping[str, Callable[[Episode], Any]] = {
+    "tools": lambda episode: text_tools(episode.tools.values()),
+    "context": lambda episode: episode.context,
+    "endpoint": lambda episode: episode.endpoint,
+    "examples": lambda episode: episode.examples,
+    "episode": lambda episode: episode,
+}
 
 
 class ModuleAgent:
@@ -176,24 +182,17 @@ class ModuleAgent:
                 needed |= {field for field, one in inputs.items() if one.is_required()}
         if "question" not in takes:
             raise wrong_type(name, "a module that takes question")
-        if lacking := sorted(needed - _GIVEN):
+        if lacking := sorted(needed - {"question", *_GIVEN}):
             hint = f"its forward needs {', '.join(lacking)}; give it a default"
             raise wrong_type(name, "a module that runs with what a trial gives", hint=hint)
-        self._takes = takes & _GIVEN
+        self._takes = takes & _GIVEN.keys()
         parts = {"context", "examples", "tools"}
         self.uses = tuple(parts if "episode" in self._takes else parts & self._takes)
 
     def solve(self, task: Task, episode: Episode) -> Attempt:
         """Answer with the `sparql` of the module's prediction."""
         calls = ToolRecorder(episode.recorder)
-        known = {
-            "tools": text_tools(episode.tools.values()),
-            "context": episode.context,
-            "endpoint": episode.endpoint,
-            "examples": episode.examples,
-            "episode": episode,
-        }
-        given = {name: one for name, one in known.items() if name in self._takes}
+        given = {name: of(episode) for name, of in _GIVEN.items() if name in self._takes}
         try:
             episode.adopt(self._module)
             episode.meter.turn()

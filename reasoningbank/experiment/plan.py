@@ -150,10 +150,8 @@ def _denied(
 
     def named(trials: Iterable[str], why: str, hint: str) -> Iterator[Finding]:
         for name, number in Counter(trials).items():
-            what, fields = (
-                f"{number} of its trials are shown {why}",
-                {"arm": name, "trials": number},
-            )
+            what = f"{number} of its trials are shown {why}"
+            fields = {"arm": name, "trials": number}
             yield Finding("no-examples", what, where=f"arm {name}", hint=hint, fields=fields)
 
     if not any(held.isdisjoint((task.id, task.group)) for task in golds):

@@ -145,7 +145,7 @@ class RunStorage:
     def _loose(self, name: str) -> Path | None:
         path = self.path / name
         for found in (path, path.with_name(f"{path.name}.gz")):
-            if found.exists() or found.is_symlink():
+            if os.path.lexists(found):
                 return found
         return None
 

@@ -14,6 +14,7 @@ from os.path import commonprefix
 from reasoningbank.corpus import Pack
 from reasoningbank.corpus.registry import read_registry
 from reasoningbank.errors import UsageError
+from reasoningbank.findings import counted
 from reasoningbank.lm.tokens import count_tokens
 from reasoningbank.memory.layer import Entry, Layer, Line, about, guide, pack_lines
 from reasoningbank.memory.schema_card import SchemaCard
@@ -176,7 +177,7 @@ def _size(endpoint: EndpointConfig, discovery: Discovery | None, pack: Pack | No
     graphs = discovery.named_graphs if discovery is not None else ()
     said = [f"{about(triples)} triples" if triples else "its size is unknown"]
     if graphs:
-        number = f"{len(graphs)} named graph{'s' if len(graphs) > 1 else ''}"
+        number = counted(len(graphs), "named graph")
         # Only a pack says whether the default graph holds them.
         needed = "" if pack is None else f" ({'no ' * pack.union_default_graph}GRAPH needed)"
         said.append(number + needed)
@@ -193,7 +194,7 @@ def _classes(endpoint: EndpointConfig, vocabulary: Schema) -> Line:
         has = vocabulary.properties_of(iri)
         return not labels.isdisjoint(has), math.log1p(known[iri].count or 0) * (1 + len(has))
 
-    def counted(iri: str) -> str:
+    def with_count(iri: str) -> str:
         name, count = written(iri, endpoint.namespaces), known[iri].count
         return name if count is None else f"{name} {about(count)}"
 
@@ -201,7 +202,7 @@ def _classes(endpoint: EndpointConfig, vocabulary: Schema) -> Line:
     if not main:
         return Line("Its classes are not known.", rank=1)
     head = f"Classes, in a {vocabulary.via}" if vocabulary.sampled else "Main classes"
-    entries = tuple(Entry(counted(iri), 1 + n) for n, iri in enumerate(main))
+    entries = tuple(Entry(with_count(iri), 1 + n) for n, iri in enumerate(main))
     return Line(head, entries)
 
 

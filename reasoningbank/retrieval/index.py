@@ -62,7 +62,7 @@ class WordIndex:
         self._database = database
         #: By term, its texts and how often each has it, as they were when it was read.
         self._postings: dict[str, _Postings] = {}
-        self._kept = 0
+        self._kept = 0  #: How many these are
         #: By number, the words of a text, -1 if there is none; and its length's part in BM25.
         self._counts: NDArray[np.float64] | None = None
         self._lengths: NDArray[np.float64] = np.zeros(0)

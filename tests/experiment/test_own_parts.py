@@ -232,15 +232,17 @@ def test_a_wrong_distiller_is_one_line(
     assert (caught.value.code, caught.value.where) == (code, "arm a, memory.distiller")
 
 
+def run_taught(trees: EndpointConfig, folder: Path, memory: dict[str, str], **more: Any) -> None:
+    arm = {"name": "a", "agent": "own_parts:Taught", "memory": memory}
+    data = experiment_data(write_orchard(folder / "orchard"), trees.address, arm, **more)
+    run_experiment(Experiment.model_validate(data), RunFolder(folder / "run"))
+
+
 def test_a_distiller_that_fails_is_one_line_with_its_place(
     trees: EndpointConfig, tmp_path: Path
 ) -> None:
-    memory = {"source": "learned", "distiller": "own_parts:breaks"}
-    arm = {"name": "a", "agent": "own_parts:Taught", "memory": memory}
-    pack = write_orchard(tmp_path / "orchard")
-    experiment = Experiment.model_validate(experiment_data(pack, trees.address, arm))
     with pytest.raises(UsageError) as caught:
-        run_experiment(experiment, RunFolder(tmp_path / "run"))
+        run_taught(trees, tmp_path, {"source": "learned", "distiller": "own_parts:breaks"})
     assert caught.value.code == "own-part-failed"
     assert re.search(r"own_parts.py:\d+ in breaks: own_parts:breaks fails", str(caught.value))
 
@@ -249,11 +251,8 @@ def test_a_retriever_that_returns_nothing_is_one_line(
     trees: EndpointConfig, tmp_path: Path
 ) -> None:
     memory = {"source": "gold", "retriever": "own_parts:nothing_chosen"}
-    arm = {"name": "a", "agent": "own_parts:Taught", "memory": memory}
-    pack = write_orchard(tmp_path / "orchard")
-    data = experiment_data(pack, trees.address, arm, mode="evaluate")
     with pytest.raises(UsageError, match="the retriever returned something else than items"):
-        run_experiment(Experiment.model_validate(data), RunFolder(tmp_path / "run"))
+        run_taught(trees, tmp_path, memory, mode="evaluate")
 
 
 def test_a_module_that_ends_the_process_ends_its_trial_only(
