@@ -271,7 +271,7 @@ class LeakageAudit:
             owner = self._plan.bank_arms.get(arm, arm)
             wanted = right.get((owner, seed)) or right.get((owner, None))
             for bank, trial in banks.items():
-                if wanted and bank != wanted:
+                if wanted and bank not in (wanted, self._memory.composed.get(wanted)):
                     detail = f"{bank}, and {owner} has {wanted}"
                     yield Leak(trial, "other bank", detail=detail)
 

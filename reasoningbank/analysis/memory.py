@@ -93,6 +93,8 @@ class MemoryRecords:
     origins: Mapping[tuple[str, str], frozenset[Origin]] = field(default_factory=dict)
     #: For arms whose bank was built from gold queries: what was stored and rejected.
     few_shot: Mapping[str, StreamMemory] = field(default_factory=dict)
+    #: Snapshots with composed items, by the snapshot that they are composed of.
+    composed: Mapping[str, str] = field(default_factory=dict)
     #: The query of each item, or the skeleton of one, by its id.
     patterns: Mapping[str, str] = field(default_factory=dict)
     #: What optimizers compiled, for each arm and seed.
@@ -159,6 +161,7 @@ class MemoryRecords:
             banks=banks,
             origins=origins,
             few_shot=few_shot,
+            composed=folder.composed(),
             patterns=patterns,
             programs=tuple(program for _, program in readable(folder.compiled())),
             damaged=tuple(damaged),

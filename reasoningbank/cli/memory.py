@@ -13,7 +13,7 @@ from typer import Argument, Option, Typer
 
 from reasoningbank import memory
 from reasoningbank.cache import write_bytes_atomically
-from reasoningbank.cli.options import AsJson, Many, check_folder_of, known
+from reasoningbank.cli.options import AsJson, Many, PackName, check_folder_of, known
 from reasoningbank.cli.output import notice, print_json, print_rows, say
 from reasoningbank.errors import UsageError
 from reasoningbank.experiment import memory_sources
@@ -242,6 +242,20 @@ def learn(
     say(f"{len(learned.added)} added, {len(learned.known)} known")
     for one in learned.rejected:
         notice(f"not learned: {one.title} ({one.reason})")
+
+
+@app.command()
+def compose(bank: Bank, pack: PackName = "uniprot", as_json: AsJson = False) -> None:
+    """Add to a bank what its strategies make in pairs, for questions that combine them.
+
+    Example: reasoningbank memory compose bank.sqlite --pack uniprot
+    """
+    with memory.MemoryBank(memory_sources.bank_file(bank)) as opened_bank:
+        learned = memory_sources.compose_items(opened_bank, pack)
+    if as_json:
+        print_json(learned._asdict())
+        return
+    say(f"{len(learned.added)} added, {len(learned.known)} known")
 
 
 @app.command()

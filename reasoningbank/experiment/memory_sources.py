@@ -6,7 +6,7 @@ Feedback is a person's verdict on an answer, kept in files that memory learns fr
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -23,11 +23,12 @@ from reasoningbank.experiment.records import RunFolder, Step
 from reasoningbank.experiment.settings import EndpointSettings
 from reasoningbank.experiment.storage import plain, read_json, shipped, unpacked, write_atomically
 from reasoningbank.experiment.streams import read_snapshot
-from reasoningbank.memory import MemoryBank, Snapshot
+from reasoningbank.memory import MemoryBank, Snapshot, compose
 from reasoningbank.memory.distill import Distiller
 from reasoningbank.memory.experience import Experience, Rejected
 from reasoningbank.memory.rdf import from_rdf, rdf_name
 from reasoningbank.schema import Schema
+from reasoningbank.sparql import EntityLinker, SPARQLClient
 
 _SQLITE = b"SQLite format 3\0"
 _EMPTY_SNAPSHOT = f"{Snapshot.of([]).hash}.jsonl"
@@ -240,6 +241,27 @@ def learn_feedback(bank: MemoryBank, found: Sequence[Feedback]) -> LearnedFeedba
                 distilled = distiller.distil([one for one in here if one.task == task])
                 rejected += distilled.rejected
                 ids += bank.add(distilled.items, reason=f"feedback on {task}")
+    return _learned(ids, before, rejected)
+
+
+def compose_items(bank: MemoryBank, pack: str) -> LearnedFeedback:
+    """Add to a bank what its strategies make in pairs over a pack's endpoint.
+
+    Raises:
+        UsageError: If the pack is unknown.
+        SetupError: If its endpoint cannot be opened.
+    """
+    before, found = {item.id for item in bank.items(status=None)}, load_pack(pack)
+    with opened_endpoint(found, None, ()) as config, SPARQLClient(config) as client:
+        linker = EntityLinker(client, config, found.languages)
+        schema = Schema.of(config, found.schema)
+        made = compose(bank.items(), client=client, schema=schema, linker=linker)
+    return _learned(bank.add(made, reason="composed"), before)
+
+
+def _learned(
+    ids: Iterable[str], before: Collection[str], rejected: Sequence[Rejected] = ()
+) -> LearnedFeedback:
     every = dict.fromkeys(ids)
     known = tuple(one for one in every if one in before)
     return LearnedFeedback(tuple(i for i in every if i not in before), known, tuple(rejected))

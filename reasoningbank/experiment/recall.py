@@ -34,6 +34,7 @@ from reasoningbank.memory import (
     retrieve,
     retrieve_random,
 )
+from reasoningbank.memory.composition import compose
 from reasoningbank.memory.consolidate import consolidate
 from reasoningbank.memory.context import Budgets, ContextBuilder
 from reasoningbank.memory.demonstrations import (
@@ -76,6 +77,14 @@ class MemoryParts:
     def open_bank(self, snapshot: Snapshot) -> MemoryBank:
         """Return a bank with the content of a snapshot."""
         return MemoryBank.from_snapshot(snapshot, embedder=self.embedder)
+
+    def composed(self, snapshot: Snapshot) -> Snapshot:
+        """Return a bank with what its strategies make in pairs."""
+        with self.open_bank(snapshot) as bank:
+            client, schema = self._context.client, self._vocabulary
+            made = compose(bank.items(), client=client, schema=schema, linker=self._linker)
+            bank.add(made, reason="composed")
+            return bank.snapshot()
 
     def consolidate(self, bank: MemoryBank, new: Sequence[str]) -> Sequence[Any]:
         """Consolidate a bank after a step."""

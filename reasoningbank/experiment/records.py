@@ -32,6 +32,7 @@ _TRIALS = r"trials/[^/]+/[^/]+\.json"
 _STEPS = r"learning/[^/]+/\d+\.json"
 _BANK_NOTES = r"learning/[^/]+\.bank\.json"
 _SNAPSHOTS = r"memory/[^/]+\.jsonl"
+_COMPOSED = r"learning/[^/]+\.composed\.json"
 _COMPILED = r"compiled/[^/]+\.json"
 
 
@@ -339,6 +340,12 @@ class RunFolder(RunStorage):
         read = partial(self._parsed, kind="a note of a bank", parse=dict)
         return self._each(self.names(_BANK_NOTES), read)
 
+    def composed(self) -> dict[str, str]:
+        """Return the snapshots with composed items, by the snapshot that they are composed of."""
+        read = partial(self._parsed, kind="a note of a composed bank", parse=dict)
+        notes = (note for _, note in self._each(self.names(_COMPOSED), read))
+        return {str(n.get("of")): str(n.get("after")) for n in notes if isinstance(n, dict)}
+
     def program(self, arm: str, seed: int) -> Mapping[str, Any] | None:
         """Return what an optimizer compiled for an arm and a seed; None if nothing was yet."""
         name = f"compiled/{arm}.{seed}.json"
@@ -427,7 +434,7 @@ class RunFolder(RunStorage):
         damaged = self.damaged()
         for name in damaged:
             on_damaged(self.file(name))
-        patterns = (_TRIALS, _STEPS, _BANK_NOTES, _SNAPSHOTS, _COMPILED)
+        patterns = (_TRIALS, _STEPS, _BANK_NOTES, _COMPOSED, _SNAPSHOTS, _COMPILED)
         every = (name for pattern in patterns for name in self.names(pattern))
         names = [name for name in every if name not in damaged]
         self.pack(target, names)

@@ -60,7 +60,7 @@ class LearningSession:
         if self.experiment.uses_memory:
             # A missing embedder ends the run before its first trial.
             _ = self.parts.embedder
-        self._names: dict[tuple[str, int | None], str] = {}
+        self._names: dict[tuple[str, int | None, bool], str] = {}
         self._banks: dict[str, MemoryBank] = {}
         self._lock = threading.Lock()
         self._streams: dict[tuple[str, int], TaskStream] = {}
@@ -269,11 +269,25 @@ class LearningSession:
         if job.teaches:
             return self._streams[_place(job)].bank[0]
         root, seed = bank_arm(self.experiment, job.arm), job.seed
-        place = (root.name, seed if root.bank_per_seed else None)
+        composes = job.step is None and bool(getattr(job.arm.memory, "compose", False))
+        place = (root.name, seed if root.bank_per_seed else None, composes)
         with self._lock:
             if place not in self._names:
-                self._names[place] = self._stored_bank(root, seed)
+                name = self._stored_bank(root, seed)
+                self._names[place] = self._composed_bank(name) if composes else name
             return self._names[place]
+
+    def _composed_bank(self, name: str) -> str:
+        """Return a bank with what its strategies make in pairs: made once, then read."""
+        folder = self.folder
+        if (made := folder.composed().get(name)) and folder.exists(snapshot_name(made)):
+            return made
+        self.on_notice(f"the strategies of the bank {name} are combined")
+        snapshot = self.parts.composed(read_snapshot(folder, name))
+        write_snapshot(folder, snapshot)
+        content = {"version": 1, "of": name, "after": snapshot.hash}
+        folder.write_json(f"learning/{name}.composed.json", content)
+        return snapshot.hash
 
     def _stored_bank(self, root: Arm, seed: int) -> str:
         if root.learns:

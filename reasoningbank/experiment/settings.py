@@ -28,7 +28,7 @@ RENAMED = {
     "placebo": "random",  # old spelling
 }
 
-ItemKind = Literal["success", "failure", "contrast", "seed", "gold"]
+ItemKind = Literal["success", "composed", "failure", "contrast", "seed", "gold"]
 #: Kinds of items that a stream can distil.
 DISTILLED: tuple[ItemKind, ...] = ("success", "failure", "contrast")
 
@@ -188,6 +188,8 @@ class RetrievedMemory(Memory):
     """A bank from which items are retrieved.
 
     Attributes:
+        compose: Whether to add to the bank, for the evaluation, what its strategies make in pairs;
+            see `reasoningbank.memory.composition`.
         retriever: Import path of a function that chooses the items; ours if empty.
     """
 
@@ -196,6 +198,7 @@ class RetrievedMemory(Memory):
     items: int = Field(default=3, ge=1, le=50)
     tokens: int = Field(default=600, ge=50, le=20_000)
     demonstrations: bool = False
+    compose: bool = False
     retriever: str = ""
 
     @model_validator(mode="after")

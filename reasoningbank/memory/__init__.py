@@ -7,6 +7,7 @@ useful; RDF exchanges items with others.
 """
 
 from reasoningbank.memory.bank import MemoryBank
+from reasoningbank.memory.composition import compose
 from reasoningbank.memory.experience import Draft, Experience
 from reasoningbank.memory.item import (
     Counters,
@@ -42,6 +43,7 @@ __all__ = [
     "Scope",
     "Snapshot",
     "Turn",
+    "compose",
     "retrieve",
     "retrieve_random",
 ]

@@ -26,7 +26,7 @@ from reasoningbank.sparql.shape import names_in, pattern_key, pattern_names
 NEAR = 0.97
 #: Sources whose content is their pattern. Two failures or contrasts may share a pattern and warn
 #: of different things.
-_PATTERN_IS_ALL = frozenset({"success", "gold", "seed"})
+_PATTERN_IS_ALL = frozenset({"success", "composed", "gold", "seed"})
 #: The source that warns of its pattern; every other source has a pattern that works.
 _AGAINST = "failure"
 #: Sources whose tasks count as certain: a gold query or a person, not a model's opinion.

@@ -68,11 +68,14 @@ class Ranking:
     #: Times the overlap of the classes of the entities that both questions name without quotation
     #: marks, 0.5 if one names none. A small model has to see how a name enters a query.
     entities: float = 0.2
+    #: Subtracted if it is composed: a question that one strategy answers needs no two
+    composed: float = 0.1
 
 
 #: Sources that share a part of the budget: what worked, what to avoid, what was given.
 FAMILIES: Mapping[ItemSource, str] = {
     "success": "success",
+    "composed": "success",
     "failure": "failure",
     "contrast": "failure",
     "seed": "seed",
@@ -83,6 +86,7 @@ MOST_SKIPPED = 5
 
 _HEADS: Mapping[ItemSource, str] = {
     "success": "Strategy",
+    "composed": "Strategy",
     "failure": "Pitfall",
     "contrast": "Contrast",
     "seed": "Hint",
@@ -289,7 +293,9 @@ def _matching(
         matches = bank.match(text, depth, keep=keep)
         checked = [(item, match.score, leakage.finding(item)) for item, match in matches]
         allowed = [(item, score) for item, score, finding in checked if finding is None]
-        if len(allowed) >= max(LEAST_DEPTH // 2, 2 * k) or len(matches) < depth:
+        # Composed items are many, and must not crowd out those that they are made of.
+        single = sum(item.src != "composed" for item, _ in allowed)
+        if single >= max(LEAST_DEPTH // 2, 2 * k) or len(matches) < depth:
             break
         depth *= 4
     return allowed, [(item.id, finding) for item, _, finding in checked if finding is not None]
@@ -321,6 +327,7 @@ def _ranked(
         helped = (of.helped + PRIOR) / (of.helped + of.hurt + 2 * PRIOR) - 0.5
         other_form = pattern_form(item.pattern) not in (form, None)
         score = text + ranking.scope * _fit(item.scope, scope) + ranking.evidence * helped
+        score -= ranking.composed * (item.src == "composed")
         said = _WORDS.findall(f"{item.title} {item.description} {item.pattern}".casefold())
         left.append((item, score - ranking.form * other_form, frozenset(said)))
     ranked: list[tuple[MemoryItem, float]] = []

@@ -1,0 +1,210 @@
+"""Composition: strategies that two others make together, for questions that combine them.
+
+"Which proteins does the gene SHBG encode?" answers with what "What is the full name of P05093?"
+asks about: together they make the names of the proteins of a gene. Two strategies that answer with
+the same make one with both conditions. The schema says what fits, and the data whether the query
+has rows. A small model copies a strategy that it sees, and combines two
+only rarely; so they are combined beforehand, and found by their questions like all others.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from reasoningbank.errors import QueryError
+from reasoningbank.memory.experience import shortened_title
+from reasoningbank.memory.item import MemoryItem
+from reasoningbank.memory.search import example_of
+from reasoningbank.memory.skeleton import shortened
+from reasoningbank.schema import Schema, variable_classes
+from reasoningbank.sparql import EntityLinker, SPARQLClient
+from reasoningbank.sparql.entity_linking import EntityMention
+from reasoningbank.sparql.shape import shape_hash
+from reasoningbank.sparql.tokens import Edit, apply_edits, tokenize
+from reasoningbank.sparql.tree import QueryTree, read_query
+
+#: Strategies that are combined with one another: those that most often led to the right answer.
+MOST_COMBINED = 100
+#: Stands for what the first question answers with.
+_IT = "it"
+
+
+@dataclass(frozen=True)
+class _Half:
+    """A strategy as one half of a composition."""
+
+    item: MemoryItem
+    query: str  #: Without the prefixes that need no declaration
+    tree: QueryTree
+    answers: Mapping[str, frozenset[str]]  #: Column → classes of what it holds, if known
+    general: str  #: Its question with classes in place of names
+    named: tuple[EntityMention, ...]  #: What its question names
+
+
+class _Seam(NamedTuple):
+    """A column of the first strategy, what it replaces in the second, and the words of that.
+
+    Without words it is a column of the second: both answer with the same.
+    """
+
+    column: str
+    term: str
+    words: str = ""
+
+
+def compose(
+    items: Iterable[MemoryItem], *, client: SPARQLClient, schema: Schema, linker: EntityLinker
+) -> list[MemoryItem]:
+    """Return the strategies that two others make together, each with and without the first column.
+
+    Of strategies of one query shape the first is used. A composition rests on the evidence of
+    both, and is kept if its query has rows.
+
+    Args:
+        items: Successes and few-shot examples; others are left out.
+        client: Runs a query for each pair that fits, which asks for one row.
+        schema: Says of which classes the columns of a query are.
+        linker: Finds the resources that questions name.
+
+    Raises:
+        EndpointError: If the endpoint fails.
+    """
+    halves = _halves(items, schema, linker, client.config.prefixes)
+    found: dict[str, MemoryItem] = {}
+    for one, other in itertools.permutations(halves, 2):
+        for seam in _seams(one, other, schema):
+            where, columns = _joined(one, other, seam)
+            if _has_rows(client, where):
+                for item in _composed(one, other, seam, where, columns, linker):
+                    found[item.id] = item
+    return list(found.values())
+
+
+def _halves(
+    items: Iterable[MemoryItem], schema: Schema, linker: EntityLinker, prefixes: Mapping[str, str]
+) -> list[_Half]:
+    known, halves = tuple(sorted(prefixes.items())), dict[str, _Half]()
+    for item in sorted(items, key=lambda one: (-one.counters.success, one.id)):
+        example = example_of(item) if item.src in ("success", "gold") else None
+        if example is None or len(halves) == MOST_COMBINED:
+            continue
+        with suppress(QueryError):
+            shape = shape_hash(example.query, known)
+            half = None if shape in halves else _half(item, example.query, schema, linker, prefixes)
+            if half is not None:
+                halves[shape] = half
+    return list(halves.values())
+
+
+def _half(
+    item: MemoryItem,
+    query: str,
+    schema: Schema,
+    linker: EntityLinker,
+    prefixes: Mapping[str, str],
+) -> _Half | None:
+    """Return a strategy as a half, if it selects columns and ends with its WHERE group."""
+    query = shortened(query, prefixes)
+    tree = read_query(query)
+    head = query[: tree.where.start] if tree.where else "("
+    if not tree.projected or tree.where is None or tree.where.end != len(query) or "(" in head:
+        return None
+    used = {t.text.partition(":")[0] for t in tree.body if t.kind == "name"} & prefixes.keys()
+    declared = "".join(f"PREFIX {name}: <{prefixes[name]}>\n" for name in used)
+    classes = variable_classes(declared + query, schema)
+    answers = {name: classes[name] for name in tree.projected if name in classes}
+    general = linker.generalized(item.question)
+    return _Half(item, query, tree, answers, general, linker.mentions(item.question))
+
+
+def _seams(one: _Half, other: _Half, schema: Schema) -> Iterator[_Seam]:
+    """Yield where two strategies fit: the second asks about what the first answers with, or both
+    answer with the same.
+    """
+    written = {token.text for token in other.tree.body}
+    asked = {m.name: (m.words, frozenset(m.classes)) for m in other.named if m.name in written}
+    before = None
+    for token, then in itertools.pairwise(other.tree.body):
+        # An object; with a language or datatype it equals no plain text.
+        is_object = before and before.kind in ("name", "iri")
+        if token.kind == "string" and is_object and not then.text.startswith(("@", "^^")):
+            text = token.text.strip("\"'")
+            if text in other.item.question:
+                asked.setdefault(token.text, (text, frozenset()))
+        before = token
+    for column, (term, (words, classes)) in itertools.product(one.tree.projected, asked.items()):
+        if _fit(one.answers.get(column), classes, schema):
+            yield _Seam(column, term, words)
+    if one.item.id < other.item.id:
+        for column, same in itertools.product(one.tree.projected, other.tree.projected):
+            if _fit(one.answers.get(column), other.answers.get(same), schema):
+                yield _Seam(column, f"?{same}")
+
+
+def _fit(one: frozenset[str] | None, other: frozenset[str] | None, schema: Schema) -> bool:
+    # Texts have no class.
+    return schema.compatible(one, other) if one and other else not one and not other
+
+
+def _joined(one: _Half, other: _Half, seam: _Seam) -> tuple[str, list[str]]:
+    """Return the WHERE clause of both, and its columns."""
+    taken = {t.text[1:] for t in one.tree.body if t.kind == "variable"}
+    exchanged = {seam.term: f"?{seam.column}"}
+    for token in other.tree.body:
+        if token.kind == "variable" and token.text not in exchanged:
+            name = token.text[1:]
+            numbered = (f"{name}{number}" for number in itertools.count(2))
+            free = next(n for n in itertools.chain([name], numbered) if n not in taken)
+            taken.add(free)
+            exchanged[token.text] = f"?{free}"
+    edits = [
+        Edit(t.start, t.end, exchanged[t.text])
+        for t in tokenize(other.query)
+        if exchanged.get(t.text, t.text) != t.text
+    ]
+    second = read_query(apply_edits(other.query, edits))
+    first = [seam.column] if seam.words else one.tree.projected
+    columns = list(dict.fromkeys((*first, *second.projected)))
+    return f"{{ {_body(one.tree)} . {_body(second)} }}", columns
+
+
+def _body(tree: QueryTree) -> str:
+    assert tree.where is not None
+    return tree.text[tree.where.start + 1 : tree.where.end - 1].strip().removesuffix(".").rstrip()
+
+
+def _has_rows(client: SPARQLClient, where: str) -> bool:
+    try:
+        return bool(client.query(f"SELECT * WHERE {where} LIMIT 1").n_rows)
+    except QueryError:
+        return False
+
+
+def _composed(
+    one: _Half, other: _Half, seam: _Seam, where: str, columns: list[str], linker: EntityLinker
+) -> Iterator[MemoryItem]:
+    """Yield both questions as one: with the shared column, and if asked about it, without it."""
+    asked, words = other.item.question, re.escape(seam.words)
+    if words:
+        asked = re.sub(rf"[\"“«]?(?<!\w){words}(?!\w)[\"”»]?", _IT, asked, count=1)
+    orders = [(columns, "{} {}"), (columns[1:], "{1} ({0})")]
+    for shown, order in orders if words else orders[:1]:
+        query = f"SELECT DISTINCT {' '.join(f'?{name}' for name in shown)} WHERE {where}"
+        yield MemoryItem(
+            title=shortened_title(f"{one.item.title}; {other.item.title}"),
+            description=order.format(one.general, linker.generalized(asked)),
+            content="",
+            src="composed",
+            pattern=query,
+            tags=tuple(dict.fromkeys((*one.item.tags, *other.item.tags))),
+            scope=one.item.scope,
+            provenance=one.item.provenance,
+            evidence=(*one.item.evidence, *other.item.origins),
+            question=order.format(one.item.question, asked),
+            query=query,
+        )
