@@ -254,8 +254,7 @@ def compose_items(bank: MemoryBank, pack: str) -> LearnedFeedback:
     before, found = {item.id for item in bank.items(status=None)}, load_pack(pack)
     with opened_endpoint(found, None, ()) as config, SPARQLClient(config) as client:
         linker = EntityLinker(client, config, found.languages)
-        schema = Schema.of(config, found.schema)
-        made = compose(bank.items(), client=client, schema=schema, linker=linker)
+        made = compose(bank.items(), client=client, linker=linker)
     return _learned(bank.add(made, reason="composed"), before)
 
 

@@ -81,8 +81,7 @@ class MemoryParts:
     def composed(self, snapshot: Snapshot) -> Snapshot:
         """Return a bank with what its strategies make in pairs."""
         with self.open_bank(snapshot) as bank:
-            client, schema = self._context.client, self._vocabulary
-            made = compose(bank.items(), client=client, schema=schema, linker=self._linker)
+            made = compose(bank.items(), client=self._context.client, linker=self._linker)
             bank.add(made, reason="composed")
             return bank.snapshot()
 

@@ -2,9 +2,9 @@
 
 "Which proteins does the gene SHBG encode?" answers with what "What is the full name of P05093?"
 asks about: together they make the names of the proteins of a gene. Two strategies that answer with
-the same make one with both conditions. The schema says what fits, and the data whether the query
-has rows. A small model copies a strategy that it sees, and combines two
-only rarely; so they are combined beforehand, and found by their questions like all others.
+the same make one with both conditions. What fits is read from the data, and the query has rows. A
+small model copies a strategy that it sees, and combines two only rarely; so they are combined
+beforehand, and found by their questions like all others.
 """
 
 from __future__ import annotations
@@ -16,12 +16,13 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from pyoxigraph import NamedNode
+
 from reasoningbank.errors import QueryError
 from reasoningbank.memory.experience import shortened_title
 from reasoningbank.memory.item import MemoryItem
 from reasoningbank.memory.search import example_of
 from reasoningbank.memory.skeleton import shortened
-from reasoningbank.schema import Schema, variable_classes
 from reasoningbank.sparql import EntityLinker, SPARQLClient
 from reasoningbank.sparql.entity_linking import EntityMention
 from reasoningbank.sparql.shape import shape_hash
@@ -30,6 +31,8 @@ from reasoningbank.sparql.tree import QueryTree, read_query
 
 #: Strategies that are combined with one another: those that most often led to the right answer.
 MOST_COMBINED = 100
+#: Rows of a strategy whose classes are read.
+_ROWS = 20
 #: Stands for what the first question answers with.
 _IT = "it"
 
@@ -41,7 +44,7 @@ class _Half:
     item: MemoryItem
     query: str  #: Without the prefixes that need no declaration
     tree: QueryTree
-    answers: Mapping[str, frozenset[str]]  #: Column → classes of what it holds, if known
+    answers: Mapping[str, frozenset[str]]  #: Column → classes of what it holds
     general: str  #: Its question with classes in place of names
     named: tuple[EntityMention, ...]  #: What its question names
 
@@ -58,7 +61,7 @@ class _Seam(NamedTuple):
 
 
 def compose(
-    items: Iterable[MemoryItem], *, client: SPARQLClient, schema: Schema, linker: EntityLinker
+    items: Iterable[MemoryItem], *, client: SPARQLClient, linker: EntityLinker
 ) -> list[MemoryItem]:
     """Return the strategies that two others make together, each with and without the first column.
 
@@ -67,17 +70,17 @@ def compose(
 
     Args:
         items: Successes and few-shot examples; others are left out.
-        client: Runs a query for each pair that fits, which asks for one row.
-        schema: Says of which classes the columns of a query are.
+        client: Runs a query for each column, for the classes of what it holds, and one for each
+            pair that fits, which asks for one row.
         linker: Finds the resources that questions name.
 
     Raises:
         EndpointError: If the endpoint fails.
     """
-    halves = _halves(items, schema, linker, client.config.prefixes)
+    halves = _halves(items, client, linker)
     found: dict[str, MemoryItem] = {}
     for one, other in itertools.permutations(halves, 2):
-        for seam in _seams(one, other, schema):
+        for seam in _seams(one, other):
             where, columns = _joined(one, other, seam)
             if _has_rows(client, where):
                 for item in _composed(one, other, seam, where, columns, linker):
@@ -85,44 +88,40 @@ def compose(
     return list(found.values())
 
 
-def _halves(
-    items: Iterable[MemoryItem], schema: Schema, linker: EntityLinker, prefixes: Mapping[str, str]
-) -> list[_Half]:
-    known, halves = tuple(sorted(prefixes.items())), dict[str, _Half]()
+def _halves(items: Iterable[MemoryItem], client: SPARQLClient, linker: EntityLinker) -> list[_Half]:
+    known, halves = tuple(sorted(client.config.prefixes.items())), dict[str, _Half]()
     for item in sorted(items, key=lambda one: (-one.counters.success, one.id)):
         example = example_of(item) if item.src in ("success", "gold") else None
         if example is None or len(halves) == MOST_COMBINED:
             continue
         with suppress(QueryError):
             shape = shape_hash(example.query, known)
-            half = None if shape in halves else _half(item, example.query, schema, linker, prefixes)
+            half = None if shape in halves else _half(item, example.query, client, linker)
             if half is not None:
                 halves[shape] = half
     return list(halves.values())
 
 
-def _half(
-    item: MemoryItem,
-    query: str,
-    schema: Schema,
-    linker: EntityLinker,
-    prefixes: Mapping[str, str],
-) -> _Half | None:
+def _half(item: MemoryItem, query: str, client: SPARQLClient, linker: EntityLinker) -> _Half | None:
     """Return a strategy as a half, if it selects columns and ends with its WHERE group."""
-    query = shortened(query, prefixes)
+    query = shortened(query, client.config.prefixes)
     tree = read_query(query)
     head = query[: tree.where.start] if tree.where else "("
     if not tree.projected or tree.where is None or tree.where.end != len(query) or "(" in head:
         return None
-    used = {t.text.partition(":")[0] for t in tree.body if t.kind == "name"} & prefixes.keys()
-    declared = "".join(f"PREFIX {name}: <{prefixes[name]}>\n" for name in used)
-    classes = variable_classes(declared + query, schema)
-    answers = {name: classes[name] for name in tree.projected if name in classes}
+    answers = {column: _classes(client, column, _body(tree)) for column in tree.projected}
     general = linker.generalized(item.question)
     return _Half(item, query, tree, answers, general, linker.mentions(item.question))
 
 
-def _seams(one: _Half, other: _Half, schema: Schema) -> Iterator[_Seam]:
+def _classes(client: SPARQLClient, column: str, body: str) -> frozenset[str]:
+    """Return the classes of what a column holds, by its first rows; of texts there are none."""
+    rows = f"SELECT ?{column} WHERE {{ {body} }} LIMIT {_ROWS}"
+    found = client.rows(f"SELECT DISTINCT ?class WHERE {{ {{ {rows} }} ?{column} a ?class }}")
+    return frozenset(of.value for (of,) in found if isinstance(of, NamedNode))
+
+
+def _seams(one: _Half, other: _Half) -> Iterator[_Seam]:
     """Yield where two strategies fit: the second asks about what the first answers with, or both
     answer with the same.
     """
@@ -138,17 +137,17 @@ def _seams(one: _Half, other: _Half, schema: Schema) -> Iterator[_Seam]:
                 asked.setdefault(token.text, (text, frozenset()))
         before = token
     for column, (term, (words, classes)) in itertools.product(one.tree.projected, asked.items()):
-        if _fit(one.answers.get(column), classes, schema):
+        if _fit(one.answers[column], classes):
             yield _Seam(column, term, words)
     if one.item.id < other.item.id:
         for column, same in itertools.product(one.tree.projected, other.tree.projected):
-            if _fit(one.answers.get(column), other.answers.get(same), schema):
+            if _fit(one.answers[column], other.answers[same]):
                 yield _Seam(column, f"?{same}")
 
 
-def _fit(one: frozenset[str] | None, other: frozenset[str] | None, schema: Schema) -> bool:
+def _fit(one: frozenset[str], other: frozenset[str]) -> bool:
     # Texts have no class.
-    return schema.compatible(one, other) if one and other else not one and not other
+    return not one.isdisjoint(other) if one and other else not one and not other
 
 
 def _joined(one: _Half, other: _Half, seam: _Seam) -> tuple[str, list[str]]:

@@ -28,7 +28,6 @@ from reasoningbank.schema.names import (
 from reasoningbank.schema.sampling import EndpointProfile
 from reasoningbank.schema.schema import NamedTerm, Schema
 from reasoningbank.schema.statements import Statement, read_statements
-from reasoningbank.schema.structure import variable_classes
 
 __all__ = [
     "EndpointProfile",
@@ -53,6 +52,5 @@ __all__ = [
     "observed_values",
     "probe_run",
     "read_statements",
-    "variable_classes",
     "words",
 ]

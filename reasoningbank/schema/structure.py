@@ -14,7 +14,7 @@ from reasoningbank.findings import Finding
 from reasoningbank.schema.lookups import write
 from reasoningbank.schema.names import Role, nearest_names
 from reasoningbank.schema.schema import NamedTerm, Schema
-from reasoningbank.schema.statements import Statement, Statements, read_statements
+from reasoningbank.schema.statements import Statement, Statements
 from reasoningbank.sparql import STANDARD_PREFIXES
 from reasoningbank.sparql.terms import written
 
@@ -278,14 +278,6 @@ class Structure:
             for term, classes in claim.ends():
                 found[term] = found.get(term, classes) & classes or classes
         return found
-
-
-def variable_classes(query: str, schema: Schema) -> dict[str, frozenset[str]]:
-    """Return the classes that a query, with its prefixes, implies for its variables, by name."""
-    structure = Structure(read_statements(query), schema, {})
-    found = structure._classes(structure.query.statements)
-    kinds = {str(t): {c for c in of if not is_datatype(c)} for t, of in found.items()}
-    return {name: frozenset(of) for name, of in kinds.items() if of}
 
 
 @dataclass(frozen=True, eq=False)

@@ -425,3 +425,23 @@ def test_a_damaged_snapshot_is_told(cli: Cli, run: Path) -> None:
     path = run / "memory" / f"{name}.jsonl"
     path.write_text(path.read_text(encoding="utf-8").replace("Two", "Three"), encoding="utf-8")
     assert str(path) in refused(cli("memory", "list", run, "--snapshot", name))
+
+
+def test_what_strategies_make_in_pairs_is_added_once(
+    cli: Cli, make_pack: Callable[..., Path], tmp_path: Path
+) -> None:
+    def answered(question: str, query: str) -> MemoryItem:
+        return MemoryItem(query, question, "Ask so.", "success", question=question, query=query)
+
+    path = tmp_path / "trees.sqlite"
+    with MemoryBank(path) as bank:
+        bank.add([answered("What is near the Oak?", "SELECT ?x WHERE { t:oak t:near ?x }")])
+        bank.add([answered("How high is the Oak?", "SELECT ?h WHERE { t:oak t:height ?h }")])
+    command = ("memory", "compose", str(path), "--pack", str(make_pack()), "--json")
+    first, again = (json.loads(cli(*command).out) for _ in range(2))
+    with MemoryBank(path, readonly=True) as bank:
+        made = {item.id: item for item in bank.items() if item.src == "composed"}
+    assert set(first["added"]) == set(made) == set(again["known"])
+    assert again["added"] == []
+    (high,) = (i for i in made.values() if i.query.startswith("SELECT DISTINCT ?x ?h "))
+    assert high.question == "What is near the Oak? How high is the it?"

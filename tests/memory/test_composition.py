@@ -10,7 +10,6 @@ import pytest
 from reasoningbank.errors import EndpointError
 from reasoningbank.memory import LeakageFilter, MemoryBank, MemoryItem, Provenance, retrieve
 from reasoningbank.memory.composition import compose
-from reasoningbank.schema import Schema
 from reasoningbank.sparql import EndpointConfig, EntityLinker, OxigraphServer, SPARQLClient
 
 PREFIXES = {"t": "http://trees.example/", "rdfs": "http://www.w3.org/2000/01/rdf-schema#"}
@@ -57,23 +56,18 @@ def client(file: Path) -> Iterator[SPARQLClient]:
         yield client
 
 
-@pytest.fixture(scope="module")
-def schema(file: Path) -> Schema:
-    return Schema.of_files(file)
-
-
 def item(example: tuple[str, str], task: str = "", when: str = "") -> MemoryItem:
     question, query = example
     origin, title = Provenance(task=task, group=task), query.partition(" ")[2]
     return MemoryItem(title, when, "", "gold", pattern=query, question=question, provenance=origin)
 
 
-def composed(client: SPARQLClient, schema: Schema, *items: MemoryItem) -> list[MemoryItem]:
-    return compose(items, client=client, schema=schema, linker=EntityLinker(client, client.config))
+def composed(client: SPARQLClient, *items: MemoryItem) -> list[MemoryItem]:
+    return compose(items, client=client, linker=EntityLinker(client, client.config))
 
 
-def test_one_answers_with_what_the_other_asks_about(client: SPARQLClient, schema: Schema) -> None:
-    both, one = composed(client, schema, item(TREES, "a"), item(HEIGHT, "b"))
+def test_one_answers_with_what_the_other_asks_about(client: SPARQLClient) -> None:
+    both, one = composed(client, item(TREES, "a"), item(HEIGHT, "b"))
     where = "WHERE { ?x t:growsIn t:tuscany . ?x t:height ?x2 }"
     assert both.question == "Which trees grow in Tuscany? How high is the it?"
     assert both.query == f"SELECT DISTINCT ?x ?x2 {where}"
@@ -86,27 +80,25 @@ def test_one_answers_with_what_the_other_asks_about(client: SPARQLClient, schema
     assert [{origin.task for origin in made.origins} for made in (both, one)] == [{"a", "b"}] * 2
 
 
-def test_what_is_counted_or_cut_and_texts_are_not_composed(
-    client: SPARQLClient, schema: Schema
-) -> None:
+def test_what_is_counted_or_cut_and_texts_are_not_composed(client: SPARQLClient) -> None:
     # Nor what a pitfall warns of, nor what is composed already.
     pitfall = MemoryItem("Title", "", "Do not.", "failure", question=TREES[0], query=TREES[1])
     for first in (item(COUNTED), item(HIGHEST), item(CAPITAL), pitfall):
-        assert composed(client, schema, first, item(HEIGHT)) == []
-    made = composed(client, schema, item(TREES), item(HEIGHT))
-    assert composed(client, schema, *made) == []
+        assert composed(client, first, item(HEIGHT)) == []
+    made = composed(client, item(TREES), item(HEIGHT))
+    assert composed(client, *made) == []
 
 
-def test_a_composition_without_rows_is_not_kept(client: SPARQLClient, schema: Schema) -> None:
+def test_a_composition_without_rows_is_not_kept(client: SPARQLClient) -> None:
     elsewhere = ("Which trees grow in Umbria?", "SELECT ?x WHERE { ?x t:growsIn t:molise }")
-    assert composed(client, schema, item(elsewhere), item(HEIGHT)) == []
+    assert composed(client, item(elsewhere), item(HEIGHT)) == []
 
 
-def test_a_failing_endpoint_is_an_error(client: SPARQLClient, schema: Schema) -> None:
+def test_a_failing_endpoint_is_an_error(client: SPARQLClient) -> None:
     gone = SPARQLClient(EndpointConfig("http://127.0.0.1:1/", "trees", prefixes=PREFIXES))
     linker = EntityLinker(client, client.config)
     with gone, pytest.raises(EndpointError):
-        compose([item(TREES), item(HEIGHT)], client=gone, schema=schema, linker=linker)
+        compose([item(TREES), item(HEIGHT)], client=gone, linker=linker)
 
 
 @pytest.mark.parametrize(
@@ -118,21 +110,19 @@ def test_a_failing_endpoint_is_an_error(client: SPARQLClient, schema: Schema) ->
     ],
 )
 def test_it_is_found_where_no_single_strategy_is_as_near(
-    client: SPARQLClient, schema: Schema, question: str, first: str
+    client: SPARQLClient, question: str, first: str
 ) -> None:
     linker = EntityLinker(client, client.config)
     asked = (TREES, HEIGHT, REGIONS, CAPITAL)
     single = [item(one, when=linker.generalized(one[0])) for one in asked]
     with MemoryBank() as bank:
-        bank.add([*single, *composed(client, schema, *single)])
+        bank.add([*single, *composed(client, *single)])
         found = retrieve(bank, question, leakage=LeakageFilter(), examples=True, linker=linker)
     assert found.found[0].item.src == first
 
 
-def test_nothing_is_shown_of_a_task_that_one_half_is_of(
-    client: SPARQLClient, schema: Schema
-) -> None:
-    made = composed(client, schema, item(TREES, "a"), item(HEIGHT, "b"))
+def test_nothing_is_shown_of_a_task_that_one_half_is_of(client: SPARQLClient) -> None:
+    made = composed(client, item(TREES, "a"), item(HEIGHT, "b"))
     for task in ("a", "b"):
         leakage = LeakageFilter(task=task, group=task)
         assert all(leakage.finding(one) is not None for one in made)

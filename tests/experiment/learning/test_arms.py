@@ -13,6 +13,7 @@ from lm.scripted import chat, scripted
 
 from reasoningbank.agents import AGENTS, Attempt, Episode
 from reasoningbank.agents.protocol import conclude
+from reasoningbank.analysis import summarise_run
 from reasoningbank.corpus import Task
 from reasoningbank.errors import UsageError
 from reasoningbank.experiment import Experiment, RunFolder, TrialKey, TrialRecord
@@ -368,6 +369,41 @@ def test_a_stream_may_begin_with_a_bank(learning: Make, run: Run, tmp_path: Path
     assert all(record.strict for record in folder.trials())
     titles = {item.title for item in read_snapshot(folder, last.after).items}
     assert "Higher plants" in titles
+
+
+def test_an_arm_may_add_what_strategies_make_in_pairs(
+    learning: Make, run: Run, tmp_path: Path
+) -> None:
+    def answered(question: str, query: str) -> MemoryItem:
+        where = Provenance("t013", "g13", "Trees", trial="a/t013.0")
+        return MemoryItem(
+            query, question, "Ask so.", "success", question=question, query=query, provenance=where
+        )
+
+    near = answered("What is near the Oak?", "SELECT ?x WHERE { t:oak t:near ?x }")
+    high = answered("How high is the Oak?", "SELECT ?h WHERE { t:oak t:height ?h }")
+    file = bank_file(tmp_path / "bank.jsonl", near, high)
+    both = {"source": "shared", "of": "learned", "compose": True}
+    experiment = learning(
+        arm("learned", {"source": "learned", "bank": str(file)}), arm("composed", both)
+    )
+    folder = run(experiment)
+    (name,) = {r.memory for r in folder.trials() if r.key.arm == "learned" and r.step is None}
+    (composed,) = {r.memory for r in folder.trials() if r.key.arm == "composed"}
+    assert folder.composed() == {name: composed}
+    single, more = read_snapshot(folder, name).items, read_snapshot(folder, composed).items
+    made = [item for item in more if item.src == "composed"]
+    assert {item.id for item in more} == {item.id for item in (*single, *made)}
+    assert "SELECT DISTINCT ?x ?h WHERE { t:oak t:near ?x . ?x t:height ?h }" in {
+        item.query for item in made
+    }
+    # Made once; and every item that was shown has its origins.
+    note = folder.path / "learning" / f"{name}.composed.json"
+    before = note.stat().st_mtime_ns
+    folder.path.joinpath("trials", "composed", f"{TEST[0]}.0.json").unlink()
+    run(experiment)
+    assert note.stat().st_mtime_ns == before
+    assert summarise_run(folder).leakage.leaks == ()
 
 
 def test_a_model_may_word_what_is_learned(
