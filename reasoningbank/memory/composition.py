@@ -3,8 +3,8 @@
 "Which proteins does the gene SHBG encode?" answers with what "What is the full name of P05093?"
 asks about: together they make the names of the proteins of a gene. Two strategies that answer with
 the same make one with both conditions. What fits is read from the data, and the query has rows. A
-small model copies a strategy that it sees, and combines two only rarely; so they are combined
-beforehand, and found by their questions like all others.
+small model copies a strategy that it sees, and combines two only rarely; so they are combined in
+advance, and found by their questions like all others.
 """
 
 from __future__ import annotations
