@@ -6,7 +6,7 @@ Feedback is a person's verdict on an answer, kept in files that memory learns fr
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -24,6 +24,7 @@ from reasoningbank.experiment.settings import EndpointSettings
 from reasoningbank.experiment.storage import plain, read_json, shipped, unpacked, write_atomically
 from reasoningbank.experiment.streams import read_snapshot
 from reasoningbank.memory import MemoryBank, Snapshot, compose
+from reasoningbank.memory.bank import import_items
 from reasoningbank.memory.distill import Distiller
 from reasoningbank.memory.experience import Experience, Rejected
 from reasoningbank.memory.rdf import from_rdf, rdf_name
@@ -241,7 +242,9 @@ def learn_feedback(bank: MemoryBank, found: Sequence[Feedback]) -> LearnedFeedba
                 distilled = distiller.distil([one for one in here if one.task == task])
                 rejected += distilled.rejected
                 ids += bank.add(distilled.items, reason=f"feedback on {task}")
-    return _learned(ids, before, rejected)
+    every = dict.fromkeys(ids)
+    known = tuple(one for one in every if one in before)
+    return LearnedFeedback(tuple(i for i in every if i not in before), known, tuple(rejected))
 
 
 def compose_items(bank: MemoryBank, pack: str) -> LearnedFeedback:
@@ -251,16 +254,9 @@ def compose_items(bank: MemoryBank, pack: str) -> LearnedFeedback:
         UsageError: If the pack is unknown.
         SetupError: If its endpoint cannot be opened.
     """
-    before, found = {item.id for item in bank.items(status=None)}, load_pack(pack)
+    found = load_pack(pack)
     with opened_endpoint(found, None, ()) as config, SPARQLClient(config) as client:
         linker = EntityLinker(client, config, found.languages)
         made = compose(bank.items(), client=client, linker=linker)
-    return _learned(bank.add(made, reason="composed"), before)
-
-
-def _learned(
-    ids: Iterable[str], before: Collection[str], rejected: Sequence[Rejected] = ()
-) -> LearnedFeedback:
-    every = dict.fromkeys(ids)
-    known = tuple(one for one in every if one in before)
-    return LearnedFeedback(tuple(i for i in every if i not in before), known, tuple(rejected))
+    imported = import_items(bank, made, reason="composed")
+    return LearnedFeedback(imported.added, (*imported.merged, *imported.same), ())

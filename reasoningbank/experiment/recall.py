@@ -31,10 +31,10 @@ from reasoningbank.memory import (
     Retrieval,
     Scope,
     Snapshot,
+    compose,
     retrieve,
     retrieve_random,
 )
-from reasoningbank.memory.composition import compose
 from reasoningbank.memory.consolidate import consolidate
 from reasoningbank.memory.context import Budgets, ContextBuilder
 from reasoningbank.memory.demonstrations import (
@@ -80,10 +80,10 @@ class MemoryParts:
 
     def composed(self, snapshot: Snapshot) -> Snapshot:
         """Return a bank with what its strategies make in pairs."""
-        with self.open_bank(snapshot) as bank:
-            made = compose(bank.items(), client=self._context.client, linker=self._linker)
-            bank.add(made, reason="composed")
-            return bank.snapshot()
+        active = [item for item in snapshot.items if item.status == "active"]
+        made = compose(active, client=self._context.client, linker=self._linker)
+        # Without a bank, which would embed all of them.
+        return Snapshot.of({item.id: item for item in (*made, *snapshot.items)}.values())
 
     def consolidate(self, bank: MemoryBank, new: Sequence[str]) -> Sequence[Any]:
         """Consolidate a bank after a step."""

@@ -269,7 +269,8 @@ class LearningSession:
         if job.teaches:
             return self._streams[_place(job)].bank[0]
         root, seed = bank_arm(self.experiment, job.arm), job.seed
-        composes = job.step is None and bool(getattr(job.arm.memory, "compose", False))
+        memory = job.arm.memory
+        composes = job.step is None and isinstance(memory, RetrievedMemory) and memory.compose
         place = (root.name, seed if root.bank_per_seed else None, composes)
         with self._lock:
             if place not in self._names:
@@ -279,15 +280,23 @@ class LearningSession:
 
     def _composed_bank(self, name: str) -> str:
         """Return a bank with what its strategies make in pairs: made once, then read."""
-        folder = self.folder
-        if (made := folder.composed().get(name)) and folder.exists(snapshot_name(made)):
+        folder, note = self.folder, f"learning/{name}.composed.json"
+        if made := self._noted(note):
             return made
         self.on_notice(f"the strategies of the bank {name} are combined")
         snapshot = self.parts.composed(read_snapshot(folder, name))
         write_snapshot(folder, snapshot)
-        content = {"version": 1, "of": name, "after": snapshot.hash}
-        folder.write_json(f"learning/{name}.composed.json", content)
+        folder.write_json(note, {"version": 1, "of": name, "after": snapshot.hash})
         return snapshot.hash
+
+    def _noted(self, note: str) -> str:
+        """Return the snapshot that a note names; empty if it must be made, or made again."""
+        if self.folder.exists(note):
+            with contextlib.suppress(RecordError, KeyError, TypeError):
+                name = str(self.folder.read_json(note)["after"])
+                read_snapshot(self.folder, name)
+                return name
+        return ""
 
     def _stored_bank(self, root: Arm, seed: int) -> str:
         if root.learns:
@@ -302,12 +311,8 @@ class LearningSession:
     def _bank_of_gold(self, root: Arm) -> str:
         """Return the snapshot of the few-shot examples: made once, and read from then on."""
         folder, note = self.folder, f"learning/{root.name}.bank.json"
-        if folder.exists(note):
-            # Either file can be made again: golds do not change in a run.
-            with contextlib.suppress(RecordError, KeyError, TypeError):
-                name = str(folder.read_json(note)["after"])
-                read_snapshot(folder, name)
-                return name
+        if name := self._noted(note):
+            return name
         tasks = self.plan.stream
         distiller, split = self.parts.distiller(root), split_tasks(self.plan.corpus).by_id()
         made = [distiller.from_gold(task, split.get(task.id)) for task in tasks]

@@ -96,8 +96,7 @@ def _halves(items: Iterable[MemoryItem], client: SPARQLClient, linker: EntityLin
             continue
         with suppress(QueryError):
             shape = shape_hash(example.query, known)
-            half = None if shape in halves else _half(item, example.query, client, linker)
-            if half is not None:
+            if shape not in halves and (half := _half(item, example.query, client, linker)):
                 halves[shape] = half
     return list(halves.values())
 
@@ -127,15 +126,14 @@ def _seams(one: _Half, other: _Half) -> Iterator[_Seam]:
     """
     written = {token.text for token in other.tree.body}
     asked = {m.name: (m.words, frozenset(m.classes)) for m in other.named if m.name in written}
-    before = None
-    for token, then in itertools.pairwise(other.tree.body):
+    body = other.tree.body
+    for before, token, then in zip(body, body[1:], body[2:], strict=False):
         # An object; with a language or datatype it equals no plain text.
-        is_object = before and before.kind in ("name", "iri")
+        is_object = before.kind in ("name", "iri")
         if token.kind == "string" and is_object and not then.text.startswith(("@", "^^")):
             text = token.text.strip("\"'")
             if text in other.item.question:
                 asked.setdefault(token.text, (text, frozenset()))
-        before = token
     for column, (term, (words, classes)) in itertools.product(one.tree.projected, asked.items()):
         if _fit(one.answers[column], classes):
             yield _Seam(column, term, words)
@@ -191,12 +189,13 @@ def _composed(
     asked, words = other.item.question, re.escape(seam.words)
     if words:
         asked = re.sub(rf"[\"“«]?(?<!\w){words}(?!\w)[\"”»]?", _IT, asked, count=1)
+    general = linker.generalized(asked)
     orders = [(columns, "{} {}"), (columns[1:], "{1} ({0})")]
     for shown, order in orders if words else orders[:1]:
         query = f"SELECT DISTINCT {' '.join(f'?{name}' for name in shown)} WHERE {where}"
         yield MemoryItem(
             title=shortened_title(f"{one.item.title}; {other.item.title}"),
-            description=order.format(one.general, linker.generalized(asked)),
+            description=order.format(one.general, general),
             content="",
             src="composed",
             pattern=query,

@@ -14,8 +14,8 @@ from pydantic import ConfigDict, Field, SkipValidation, TypeAdapter, ValidationE
 
 from reasoningbank.errors import UsageError, invalid_data
 
-#: success: an attempt judged right. failure: one judged wrong. contrast: several attempts at one
-#: task. seed: written by people. gold: a training task's gold query.
+#: success: an attempt judged right. composed: two of these. failure: one judged wrong. contrast:
+#: several attempts at one task. seed: written by people. gold: a training task's gold query.
 ItemSource = Literal["success", "composed", "failure", "contrast", "seed", "gold"]
 #: Only active items are retrieved; the others are kept so that every change can be undone.
 ItemStatus = Literal["active", "superseded", "retired"]
