@@ -1,8 +1,9 @@
-"""Counts work, which no other load on the machine changes."""
+"""Measures of work that no other load on the machine changes."""
 
 from __future__ import annotations
 
 import sys
+import tracemalloc
 from collections.abc import Callable
 from types import FrameType
 
@@ -22,3 +23,14 @@ def calls(job: Callable[[], object]) -> int:
     finally:
         sys.setprofile(before)
     return count
+
+
+def memory(job: Callable[[], object], times: int = 3) -> int:
+    """Return the most bytes that a job holds at once, where other threads allocate least."""
+    peaks = []
+    for _ in range(times):
+        tracemalloc.start()
+        job()
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    return min(peaks)

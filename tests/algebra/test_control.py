@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import threading
 import time
-import tracemalloc
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from rdflib import XSD, Graph, Literal
+from work import memory
 
 from reasoningbank.algebra import (
     ProgramError,
@@ -159,23 +159,14 @@ def test_rows_are_asked_for_while_results_are_read() -> None:
     assert web.served == 3
 
 
-def peak_of(work: Callable[[], object]) -> int:
-    """Return the most bytes that a piece of work holds at once."""
-    tracemalloc.start()
-    work()
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    return peak
-
-
 @pytest.mark.parametrize("workers", [1, 4])
 def test_many_rows_do_not_lie_in_memory(workers: int) -> None:
     web = Long(5_000)
     loop = op("ForEach", select=SELECT_N, operation=op("Str", input=N), concurrency=workers)
     program = read_program([loop, op("Filter", input=SELECT_N, expression=5_000)])
-    streamed = peak_of(lambda: sum(len(chunk) for chunk in json_chunks(run_program(program, web))))
-    assert web.served == 10_000
-    kept = peak_of(lambda: [*web.select("", "").rows])
+    streamed = memory(lambda: sum(len(chunk) for chunk in json_chunks(run_program(program, web))))
+    assert web.served == 3 * 10_000
+    kept = memory(lambda: [*web.select("", "").rows])
     assert streamed < kept / 4
 
 
