@@ -409,10 +409,7 @@ class BankIndex:
         with self._up_to_date(embedder):
             words = self._store.words.scores(query)
             while True:
-                others = words[0]
-                if len(others) > most:
-                    others = others[np.argpartition(-words[1], most)[:most]]
-                cosines = self._table.candidates(vector, most, others.tolist())
+                cosines = self._table.candidates(vector, most, words)
                 ranked = best_first(self._ids, cosines, words, weights)
                 items = ((self._store.item(match.id), match) for match in ranked)
                 found = ((i, m) for i, m in items if i and (keep is None or keep(i)))

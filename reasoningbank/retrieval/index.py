@@ -31,6 +31,7 @@ MOST_CHANGED = 1_000
 
 #: Numbers, and the score of each.
 Scored = tuple[NDArray[np.int64], NDArray[np.float64]]
+_NONE: Scored = (np.zeros(0, dtype=np.int64), np.zeros(0))
 _Postings = tuple[NDArray[np.int32], NDArray[np.float32]]
 
 _WORD = re.compile(r"[^\W_]+")
@@ -242,15 +243,15 @@ class VectorTable:
 
     def cosines(self, query: Vectors) -> Scored:
         """Return all numbers, and the cosine of each with the query."""
-        return self.candidates(query, len(self), ())
+        return self.candidates(query, len(self))
 
-    def candidates(self, query: Vectors, most: int, others: Sequence[int]) -> Scored:
-        """Return at least the `most` nearest, the furthest, and `others`; here all.
+    def candidates(self, query: Vectors, most: int, found: Scored = _NONE) -> Scored:
+        """Return at least the `most` nearest, the furthest, and the `most` best of `found`.
 
-        `others` are numbers of the table.
+        These are numbers of the table. Here all are returned.
         """
         if not self._rows:
-            return np.zeros(0, dtype=np.int64), np.zeros(0)
+            return _NONE
         if self._order is None:
             self._order = np.array([list(self._rows), list(self._rows.values())])
         keys, rows = self._order
@@ -292,9 +293,9 @@ class FaissTable(VectorTable):
         if known:
             self._settle().remove_ids(np.array(known, dtype=np.int64))
 
-    def candidates(self, query: Vectors, most: int, others: Sequence[int]) -> Scored:
+    def candidates(self, query: Vectors, most: int, found: Scored = _NONE) -> Scored:
         if not self._rows:
-            return np.zeros(0, dtype=np.int64), np.zeros(0)
+            return _NONE
         index = self._settle()
         asked = np.ascontiguousarray(query, dtype=np.float32)[np.newaxis]
         lists = index.nlist if most >= len(self) else max(1, index.nlist // READ_SHARE)
@@ -302,13 +303,16 @@ class FaissTable(VectorTable):
         cosines, keys = index.search(asked, min(most, len(self)), params=how)
         furthest = index.search(-asked, 1, params=how)[1]
         # Those found otherwise, and the furthest, are compared by their vectors.
+        others = found[0]
+        if len(others) > most:
+            others = others[np.argpartition(-found[1], most)[:most]]
         rest = np.setdiff1d(np.append(furthest[0], others), keys[0]).astype(np.int64)
         rest = rest[rest >= 0]
         compared = _cosines(index.reconstruct_batch(rest), asked[0])
-        found = np.append(keys[0], rest), np.append(cosines[0].astype(np.float64), compared)
+        near = np.append(keys[0], rest), np.append(cosines[0].astype(np.float64), compared)
         # A list that is nearly empty is filled up with -1.
-        kept = found[0] >= 0
-        return found[0][kept], found[1][kept].round(DECIMALS)
+        kept = near[0] >= 0
+        return near[0][kept], near[1][kept].round(DECIMALS)
 
     def _settle(self) -> Any:
         if self._index is None:

@@ -147,7 +147,7 @@ def test_an_approximate_index_finds_nearly_all_that_an_exact_one_finds(
     for query in rows[9_050:]:
         keys, cosines = plain.cosines(query)
         best = set(keys[np.argsort(-cosines)][:20].tolist())
-        near, scores = faiss.candidates(query, 20, [100, 9_049])
+        near, scores = faiss.candidates(query, 20, (np.array([100, 9_049]), np.ones(2)))
         assert {100, 9_049} <= set(near.tolist())
         assert len(near) == len(set(near.tolist())) <= 23
         assert np.allclose(cosines[np.searchsorted(keys, near)], scores, atol=1e-3)
