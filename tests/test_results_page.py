@@ -41,10 +41,11 @@ def test_a_new_run_is_shown_by_level(page, tmp_path: Path) -> None:
     copied("uniprot_demo", tmp_path / "uniprot_learning", name="uniprot_learning", level="iid")
     text = page.measured_results(tmp_path)
     assert "1 pre-registered pair: 1 resolved" in text
-    assert (
-        "| [uniprot_learning](#uniprot_learning) | iid | `learned` against `none` | +0.83 |" in text
-    )
-    assert "5 of 6 (0.44 to 0.97)" in text
+    summary = json.loads((RESULTS / "uniprot_demo" / "summary.json").read_text("utf-8"))
+    (iid,) = [r for r in summary["levels"] if (r["level"], r["arm"]) == ("iid", "learned")]
+    pair = "| [uniprot_learning](#uniprot_learning) | iid | `learned` against `none` |"
+    assert f"{pair} +{iid['strict'] / 6:.2f} |" in text
+    assert f"{iid['strict']} of 6 (" in text
     assert "What memory transfers at each level of generalization, and what of it matters." in text
     # The level of the claim has the verdict, the others stand beside it.
     (line,) = [one for one in text.splitlines() if one.startswith("- `learned`")]
