@@ -256,8 +256,10 @@ def summarise(
     tested = {name: [t for t in trials if t.step is None] for name, trials in by_arm.items()}
 
     level = str(plan.settings.get("level") or "")
-    # A task's level is known from any trial of it; one without any counts as missing.
-    elsewhere = {t.task for one in tested.values() for t in one if t.level not in (level, "")}
+    # Manifests of earlier versions hold no levels, but trials do.
+    known = dict(manifest.get("levels") or {})
+    known |= {t.task: t.level for one in tested.values() for t in one}
+    elsewhere = {task for task, its_level in known.items() if its_level not in (level, "")}
 
     def compared(first: str, second: str, level: str = "") -> ArmComparison | None:
         others = elsewhere if level else ()

@@ -58,6 +58,7 @@ def build_manifest(
             **({"training": {a: hash_tasks(t) for a, t in training.items()}} if training else {}),
         },
         "tasks": [task.id for task in tasks],
+        "levels": {task.id: task.level for task in tasks},
         **({"stream": [task.id for task in stream]} if stream else {}),
         "code": {**code_version(), **own_code(experiment)},
         "versions": {"reasoningbank": __version__, **{name: _version(name) for name in _PACKAGES}},
@@ -105,7 +106,8 @@ def open_run(
         what = f"holds the records of another run ({', '.join(differs)} changed)"
         hint = "choose another folder with --out, or move this one away"
         raise UsageError(what, where=where, hint=hint, code="another-run", changed=differs)
-    known = {**old, "hashes": {**was, "models": models}}
+    # Earlier versions wrote no levels.
+    known = {"levels": manifest["levels"], **old, "hashes": {**was, "models": models}}
     if resumes:
         known = _resumed(known, manifest["code"], where, on_notice)
     if known != old:

@@ -191,12 +191,11 @@ class TrialRecord:
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> TrialRecord:
         """Read what `to_json` wrote."""
-        rest = {k: v for k, v in data.items() if k not in {"version", "key", "usage", "wasted"}}
-        rest["wasted"] = Usage(**data.get("wasted", {}))
-        rest["trajectory"] = Trajectory.from_json(rest["trajectory"])
-        rest["rollouts"] = tuple(rest.get("rollouts", ()))
-        rest["findings"] = tuple(rest.get("findings", ()))
-        return cls(key=TrialKey(**data["key"]), usage=Usage(**data["usage"]), **rest)
+        trajectory = Trajectory.from_json(data["trajectory"])
+        return _TRIAL.validate_python({**data, "trajectory": trajectory})
+
+
+_TRIAL = TypeAdapter(TrialRecord)
 
 
 @dataclass(frozen=True)

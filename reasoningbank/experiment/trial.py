@@ -15,6 +15,7 @@ from typing import Any, Literal
 import dspy
 import httpx
 from dspy.primitives.code_interpreter import CodeInterpreterError
+from pydantic import TypeAdapter
 
 from reasoningbank.agents import (
     UNJUDGED,
@@ -359,6 +360,9 @@ def _is_infrastructure(error: BaseException | None) -> bool:
     return False
 
 
+_SAMPLE = TypeAdapter(AnswerSample)
+
+
 def judge_record(context: RunContext, model: str, record: TrialRecord) -> TrialRecord:
     """Let a model judge the chosen attempt without the gold; add what it said as ``lm:MODEL``."""
     sparql, verdict, result, failure = record.sparql, record.verdict or {}, None, ""
@@ -366,7 +370,7 @@ def judge_record(context: RunContext, model: str, record: TrialRecord) -> TrialR
     if status in ("query_error", "query_timeout"):
         failure = str(verdict.get("reason") or "")
     elif status in RAN and "predicted" in record.evidence:
-        result = AnswerSample.from_json(record.evidence["predicted"])
+        result = _SAMPLE.validate_python(record.evidence["predicted"])
     elif sparql and sparql.strip():
         try:
             result = context.judge.sample(sparql)

@@ -45,16 +45,6 @@ class AnswerSample:
     rows: tuple[Row, ...] = ()
     n: int = 0
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the sample as a JSON object."""
-        return dict(to_jsonable_python(self))
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> AnswerSample:
-        """Read what `to_json` wrote."""
-        rows = tuple(tuple(row) for row in data["rows"])
-        return cls(tuple(data["variables"]), rows, int(data["n"]))
-
 
 @dataclass(frozen=True)
 class Evidence:

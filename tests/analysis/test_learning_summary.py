@@ -22,7 +22,7 @@ from reasoningbank.analysis import (
 from reasoningbank.analysis.figures import FIGURES
 from reasoningbank.analysis.tables import jsonable
 from reasoningbank.cli.app import app
-from reasoningbank.experiment import RunFolder
+from reasoningbank.experiment import RunFolder, TrialRecord
 from reasoningbank.trajectory import Usage
 
 
@@ -116,14 +116,21 @@ def test_what_is_missing_at_other_levels_leaves_a_comparison_complete(run: RunFo
         for one in run.trials()
     ]
 
-    def missing(without: str) -> int:
-        gone = ("learned", without, 2)
-        kept = [one for one in leveled if (one.key.arm, one.key.task, one.key.seed) != gone]
-        found = summarise(kept, comparison=("learned", "none"), manifest=manifest).comparison
+    def missing(kept: list[TrialRecord], **known: str) -> int:
+        planned = manifest | {"levels": known} if known else manifest
+        found = summarise(kept, comparison=("learned", "none"), manifest=planned).comparison
         assert found is not None
         return found.missing
 
-    assert (missing(last), missing(first), missing("")) == (0, 1, 0)
+    def without(task: str) -> list[TrialRecord]:
+        gone = ("learned", task, 2)
+        return [one for one in leveled if (one.key.arm, one.key.task, one.key.seed) != gone]
+
+    assert [missing(without(task)) for task in (last, first, "")] == [0, 1, 0]
+    # A task that no arm has answered yet.
+    kept = [one for one in leveled if one.key.task != last]
+    assert missing(kept) > 0
+    assert missing(kept, **{last: "compositional"}) == 0
 
 
 def test_a_stream_that_goes_on_resolves_nothing(run: RunFolder) -> None:

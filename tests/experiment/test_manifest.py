@@ -22,7 +22,7 @@ from reasoningbank.experiment.manifest import (
     open_run,
 )
 
-TASK = Task("t1", "Which?", "ASK {}", "http://e/")
+TASK = Task("t1", "Which?", "ASK {}", "http://e/", level="iid")
 
 
 def test_it_says_what_was_run_on_what(
@@ -39,6 +39,10 @@ def test_it_says_what_was_run_on_what(
     assert manifest["hashes"]["models"] == {"m": {"sha256": "1"}}
     assert manifest["versions"]["dspy"].startswith("3.")
     open_run(folder, {**manifest, "created": "later"})
+    # One that was begun without levels.
+    folder.write_manifest({key: value for key, value in manifest.items() if key != "levels"})
+    open_run(folder, manifest)
+    assert folder.manifest["levels"] == {"t1": "iid"}
 
 
 @pytest.mark.parametrize(

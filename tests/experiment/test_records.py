@@ -91,13 +91,20 @@ def test_a_trial_written_meanwhile_is_no_damaged_one(
     assert folder.damaged() == []
 
 
-def test_a_trial_with_a_field_missing_is_damaged(
-    tmp_path: Path, record: Callable[..., TrialRecord]
+@pytest.mark.parametrize(
+    "field", ["question", *(f"{name}=a text" for name in ("verdict", "usage", "model", "rollouts"))]
+)
+def test_a_trial_with_a_field_missing_or_of_another_type_is_damaged(
+    tmp_path: Path, record: Callable[..., TrialRecord], field: str
 ) -> None:
     folder, written = RunFolder(tmp_path), record()
     path = folder.write(written)
     data = json.loads(path.read_text(encoding="utf-8"))
-    del data["question"]
+    name, _, value = field.partition("=")
+    if value:
+        data[name] = value
+    else:
+        del data[name]
     path.write_text(json.dumps(data), encoding="utf-8")
     with pytest.raises(RecordError) as caught:
         folder.read(written.key)
