@@ -22,7 +22,7 @@ from reasoningbank.agents import Budget, Episode, Meter
 from reasoningbank.agents.algebra import ProgramDraft, Writing, composer, shown_programs
 from reasoningbank.algebra.operation import summary
 from reasoningbank.algebra.stage import Stage, open_stage
-from reasoningbank.algebra.terms import scalar
+from reasoningbank.algebra.terms import locating, scalar
 from reasoningbank.cache import write_bytes_atomically
 from reasoningbank.cli import options, output
 from reasoningbank.corpus import load_pack, open_endpoint
@@ -240,7 +240,8 @@ def _read(file: str) -> tuple[Any, str]:
         raise UsageError(what, where=file, code="cannot-read") from None
     except UnicodeDecodeError:
         raise UsageError("not UTF-8 text", where=file) from None
-    return algebra.parse_program(text), text
+    with locating(file):
+        return algebra.parse_program(text), text
 
 
 def _prefixes(pack: str | None) -> Mapping[str, str]:

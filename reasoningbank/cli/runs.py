@@ -17,7 +17,7 @@ from reasoningbank.analysis import RunSummary, changed_answers, compare_runs, su
 from reasoningbank.cli import output
 from reasoningbank.cli import summary as tables
 from reasoningbank.cli.options import AsJson, Many, RunPath
-from reasoningbank.errors import RecordError, UsageError
+from reasoningbank.errors import RecordError, SetupError, UsageError
 from reasoningbank.experiment import (
     Experiment,
     Observer,
@@ -32,6 +32,7 @@ from reasoningbank.experiment import (
 )
 from reasoningbank.experiment.config import seeds_of
 from reasoningbank.experiment.estimate import estimate_run
+from reasoningbank.experiment.runner import check_models
 from reasoningbank.experiment.state import check_free
 from reasoningbank.experiment.storage import write_atomically
 from reasoningbank.experiment.tracing import mlflow_tracer
@@ -82,6 +83,10 @@ def run(
         plan = plan_run(loaded, limit=limit, only=only or (), tasks=task or ())
         for finding in plan.denied:
             output.notice(str(finding))
+        try:
+            check_models(loaded, plan.jobs)
+        except (SetupError, UsageError) as error:
+            output.notice(f"a run would be refused: {error}")
         tables.print_estimate(estimate_run(loaded, folder, plan.jobs), as_json=as_json)
         return
     _run(loaded, folder, mlflow, as_json, limit=limit, only=only or (), tasks=task or ())
@@ -221,8 +226,7 @@ def report(
     _leave_out(*done.damaged)
     output.notice(f"{done.size / 1e6:.1f} MB, {counted(done.trials, 'trial')}")
     if left := done.trials - done.whole:
-        hint = "--most N shows more whole"
-        output.notice(f"{left} of them only in the list, matrix and figures; {hint}")
+        output.notice(f"{left} of them only in the list, matrix and figures; --most N shows more")
     output.say(str(done.path))
     if open_it and not webbrowser.open(done.path.resolve().as_uri()):
         output.notice("no browser found; open the file yourself")

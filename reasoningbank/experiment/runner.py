@@ -83,7 +83,7 @@ def run_experiment(
         KeyboardInterrupt: If the run was interrupted.
     """
     plan = plan_run(experiment, limit=limit, only=only, tasks=tasks)
-    _check_models(experiment, plan.jobs)
+    check_models(experiment, plan.jobs)
     for finding in plan.denied:
         on_notice(str(finding))
     workers = experiment.executor.workers
@@ -207,7 +207,8 @@ def _repeatable(
     return frozenset(again) - kept
 
 
-def _check_models(experiment: Experiment, jobs: Sequence[Job]) -> None:
+def check_models(experiment: Experiment, jobs: Sequence[Job]) -> None:
+    """Raise what makes a run impossible with its models; nothing is opened."""
     for name in _models(jobs):
         check_model(name)
     for arm in {job.arm.name: job.arm for job in jobs}.values():

@@ -82,9 +82,10 @@ def compose(
     for one, other in itertools.permutations(halves, 2):
         for seam in _seams(one, other):
             where, columns = _joined(one, other, seam)
-            if _has_rows(client, where):
-                for item in _composed(one, other, seam, where, columns, linker):
-                    found[item.id] = item
+            with suppress(QueryError):
+                if client.query(f"SELECT * WHERE {where} LIMIT 1").n_rows:
+                    made = _composed(one, other, seam, where, columns, linker)
+                    found |= {item.id: item for item in made}
     return list(found.values())
 
 
@@ -173,13 +174,6 @@ def _joined(one: _Half, other: _Half, seam: _Seam) -> tuple[str, list[str]]:
 def _body(tree: QueryTree) -> str:
     assert tree.where is not None
     return tree.text[tree.where.start + 1 : tree.where.end - 1].strip().removesuffix(".").rstrip()
-
-
-def _has_rows(client: SPARQLClient, where: str) -> bool:
-    try:
-        return bool(client.query(f"SELECT * WHERE {where} LIMIT 1").n_rows)
-    except QueryError:
-        return False
 
 
 def _composed(

@@ -69,6 +69,10 @@ def test_a_new_pack_loads_validates_and_runs(cli: Cli, boats: str) -> None:
     assert len(load_shacl_tasks("boats")) == 5
     dry = cli("run", "experiments/boats.toml", "--dry-run", "--only", "oracle")
     assert dry.status == 0, dry.err
+    refused = [cli("run", "experiments/boats.toml", "--lm", "openai/gpt-41", *dry_run)
+               for dry_run in ((), ("--dry-run",))]  # fmt: skip
+    assert [one.status for one in refused] == [1, 0]
+    assert refused[0].err.removeprefix("reasoningbank: ") in refused[1].err
     ran = cli("run", "experiments/boats.toml", "--only", "oracle", "--json")
     arm = json.loads(ran.out)["arms"][0]
     assert (arm["judged"], arm["strict"]) == (5, 5)
