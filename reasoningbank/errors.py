@@ -132,7 +132,7 @@ class ToolError(ReasoningBankError, code="tool", recoverable=True):
 def read_toml(file: Path, code: str) -> dict[str, Any]:
     """Read a TOML file; raise a `UsageError` with this code if it cannot be read."""
     try:
-        return tomllib.loads(file.read_text(encoding="utf-8"))
+        return tomllib.loads(file.read_text(encoding="utf-8-sig"))
     # A ValueError: not UTF-8, not TOML, or a number with thousands of digits.
     except (OSError, ValueError) as error:
         raise UsageError(f"cannot be read: {error}", where=str(file), code=code) from None

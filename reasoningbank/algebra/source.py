@@ -153,11 +153,6 @@ def _no_call(data: Any, key: str | None) -> Value:
     raise ProgramError(f"{type(data).__name__} is not JSON", code="bad-json")
 
 
-def _is_results(data: Mapping[str, Any]) -> bool:
-    """Return whether JSON data has the form of SPARQL results, with or without ``head``."""
-    return isinstance(data.get("results"), Mapping) and "bindings" in data["results"]
-
-
 def _is_cell(name: str, member: Any) -> bool:
     """Return whether a member of an object can be one of a row."""
     return is_term_json(member) or (is_call(member) and name[:1] != "@" and ":" not in name)
@@ -184,7 +179,8 @@ class Reader:
                 return kept(self.evaluate(data, None))
         if is_term_json(data):
             return self._term(data, path)
-        if _is_results(data):
+        # SPARQL results, with or without `head`.
+        if isinstance(data.get("results"), Mapping) and "bindings" in data["results"]:
             return self._table(data, path)
         if all(_is_cell(name, member) for name, member in data.items()):
             return self._row(data, path)

@@ -57,6 +57,10 @@ def export_dataset(
     if not packs and not runs:
         hint = "name a run, or a pack with --pack"
         raise UsageError("nothing to export", hint=hint, code="nothing-to-export")
+    card_file = folder / "README.md"
+    if card_file.exists() and "configs:" not in card_file.read_text("utf-8", "replace"):
+        what, hint = "is no card of a dataset", "choose another folder with --out"
+        raise UsageError(what, where=str(card_file), hint=hint, code="not-a-card")
     loaded = [load_pack(name) for name in packs]
     splits: dict[str, list[dict[str, Any]]] = {name: [] for name in SPLITS.values()}
     for pack in loaded:
@@ -104,5 +108,5 @@ def export_dataset(
             "tags": ["sparql", "knowledge-graph"],
         },
     )
-    write_bytes_atomically(folder / "README.md", card.encode(), durable=False, hint=_HINT)
+    write_bytes_atomically(card_file, card.encode(), durable=False, hint=_HINT)
     return written

@@ -245,7 +245,7 @@ def learn(
 
 
 @app.command()
-def compose(bank: Bank, pack: PackName = "uniprot", as_json: AsJson = False) -> None:
+def compose(bank: Bank, pack: PackName, as_json: AsJson = False) -> None:
     """Add to a bank what its strategies make in pairs, for questions that combine them.
 
     Example: reasoningbank memory compose bank.sqlite --pack uniprot

@@ -124,7 +124,7 @@ class ExampleFile:
 
 def read_examples(folder: Path) -> list[ExampleFile]:
     """Read the Turtle files of a folder."""
-    files = sorted(folder.rglob("*.ttl"))
+    files = sorted(file for file in folder.rglob("*") if file.suffix.lower() == ".ttl")
     return [_read_file(file, file.relative_to(folder).as_posix()) for file in files]
 
 
@@ -160,7 +160,7 @@ def _read_file(path: Path, name: str) -> ExampleFile:
 
 def _statements(data: bytes) -> Iterator[tuple[str, str, Value]]:
     try:
-        data.decode()
+        data = data.decode("utf-8-sig").encode()
     except UnicodeDecodeError:
         data = data.decode("latin-1").encode()
     for quad in ox.parse(data, format=ox.RdfFormat.TURTLE, base_iri="file:///", lenient=True):

@@ -125,7 +125,8 @@ class _TemplateFile(BaseModel):
 
 def _invalid(error: ValidationError, data: Mapping[str, Any], file: Path) -> UsageError:
     """Return the first mistake in a file of templates, with the slot or template that has it."""
-    first = error.errors()[0]
+    # An unknown key explains that another one is missing.
+    first = min(error.errors(), key=lambda one: one["type"] != "extra_forbidden")
     kind, *inside = map(str, first["loc"])
     table: type[BaseModel] = TemplateSlot if kind == "slots" else QuestionTemplate
     where = str(file)

@@ -240,7 +240,8 @@ class Experiment(Strict):
             raise invalid("duplicate-seed", "a seed is named twice")
         arms = self.arms_by_name
         if len(arms) != len(self.arms):
-            raise invalid("duplicate-arm", "two arms have the same name")
+            twice = next(arm.name for arm in self.arms if arms[arm.name] is not arm)
+            raise invalid("duplicate-arm", f"two arms have the name {twice!r}")
         pairs = [("comparison", self.comparison)] if self.comparison else []
         pairs += [("claims", pair) for pair in self.claims]
         for key, pair in pairs:

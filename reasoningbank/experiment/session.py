@@ -111,7 +111,7 @@ class LearningSession:
             more = f" (and {len(stopped) - 1} more streams)" if len(stopped) > 1 else ""
             what = f"a stream ended before its last step: {stopped[0].stopped}{more}"
             status = "bug" if any(one.stopped_by == "bug" for one in stopped) else "error"
-            hint = f"fix the cause, then: reasoningbank rerun RUN --status {status} --missing"
+            hint = f"fix the cause, then: reasoningbank rerun {where} --status {status} --missing"
             raise EndpointError(what, where=where, hint=hint)
 
     def snapshot(self, name: str) -> Snapshot | None:

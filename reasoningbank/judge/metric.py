@@ -7,7 +7,7 @@ import functools
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import dspy
 
@@ -68,6 +68,9 @@ class ExecutionMetric:
     def __init__(
         self, judge: ExecutionJudge, schema: Schema | None = None, score: Score = "strict"
     ) -> None:
+        if score not in get_args(Score):
+            what = f"unknown score {score!r}; choose {', '.join(get_args(Score))}"
+            raise UsageError(what, where="score", code="unknown-score")
         self._judge, self._score = judge, score
         self._explain = explainer(judge.client, schema)
         self._examine = functools.lru_cache(1_000)(judge.examine)

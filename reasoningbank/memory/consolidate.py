@@ -121,8 +121,8 @@ class DuplicateRule:
     stays: Callable[[MemoryItem], bool] = lambda item: False
 
     def kind(self, item: MemoryItem) -> tuple[str, Scope, str]:
-        """Return what duplicates have in common: source, scope and pattern."""
-        return item.src, item.scope, pattern_key(item.pattern, self.prefixes)
+        """Return what duplicates have in common: source, scope, and pattern or query."""
+        return item.src, item.scope, pattern_key(item.pattern or item.query, self.prefixes)
 
     def buckets(self, item: MemoryItem) -> dict[Hashable, str]:
         """Return keys of which an item and each of its duplicates have one in common, and why.

@@ -48,7 +48,7 @@ def address_key(url: str) -> str | None:
         parts = urlsplit(url.strip())
     except ValueError:
         return None
-    if parts.scheme not in ("http", "https") or not parts.netloc:
+    if parts.scheme not in ("http", "https") or not parts.netloc or len(url.split()) > 1:
         return None
     host = parts.netloc.lower().removesuffix(":443").removesuffix(":80")
     query = f"?{parts.query}" if parts.query else ""

@@ -95,6 +95,8 @@ def _read_loose_json(body: bytes, reason: Exception, max_rows: int) -> TableResu
 
 
 def _results_format(body: bytes, media_type: str) -> QueryResultsFormat:
+    if not body.strip():
+        raise Unfaithful("nothing in it")
     if "json" in media_type or body.lstrip()[:1] == b"{":
         return QueryResultsFormat.JSON
     if "xml" not in media_type and body.lstrip()[:1] != b"<":
@@ -218,6 +220,8 @@ def read_boolean(body: bytes) -> bool:
     try:
         table = read_table(body, "", cut=False, max_rows=1)
     except Unfaithful:
+        if not body.strip():
+            raise
         raise Broken(_tail(body) or "no boolean in the answer") from None
     if table.variables != (_ASKED,):
         raise Unfaithful("a table came in answer to an ASK")

@@ -78,6 +78,7 @@ ODDITIES: dict[str, Oddity] = {
     "target_http": _odd(_TARGET, "<http://EXAMPLE.org/sparql/>", "target-variant"),
     "target_as_text": _odd(_TARGET, '"https://example.org/sparql/"', "odd-value"),
     "target_no_address": _odd(_TARGET, "<urn:uniprot>", "bad-target", "no-target"),
+    "target_with_space": _odd(_TARGET, "<https://example.org/spa rql>", "bad-target", "no-target"),
     "target_port": _odd(_TARGET, "<https://[bad/sparql>", "bad-target", "no-target"),
     "question_as_iri": _odd(_COMMENT, "ex:question", "bad-value", "no-question", task=False),
     "keyword_as_iri": _odd('"thing", "list"', "ex:thing", "odd-value"),

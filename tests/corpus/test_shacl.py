@@ -187,6 +187,14 @@ def test_a_file_in_another_encoding_is_read(folder: Folder) -> None:
     }
 
 
+def test_a_file_with_a_byte_order_mark_or_an_ending_in_capitals_is_read(folder: Folder) -> None:
+    root = folder(b=good("b"))
+    (root / "b.ttl").rename(root / "b.TTL")
+    (root / "a.ttl").write_text(HEAD + good("a", "things", "others"), encoding="utf-8-sig")
+    assert len(load_shacl_tasks(root)) == 2
+    assert not codes(load_corpus(root))
+
+
 def test_prefixes_hold_in_their_folder_and_below(folder: Folder) -> None:
     def declares(prefix: str, namespace: str) -> str:
         return f'_:p sh:declare [ sh:prefix "{prefix}" ; sh:namespace "{namespace}" ] .'

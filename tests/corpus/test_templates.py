@@ -129,6 +129,12 @@ def test_an_unknown_key_of_a_template_suggests_a_known_one(pack: Pack) -> None:
     with pytest.raises(UsageError) as caught:
         read_templates(pack)
     assert caught.value.what.startswith("slot: unknown key; did you mean slots?")
+    # One that explains that another is missing.
+    broken = TEMPLATES.replace("phrasings.", "phrasing.")
+    (pack.root / "templates" / "all.toml").write_text(f"\ufeff{broken}", encoding="utf-8")
+    with pytest.raises(UsageError) as caught:
+        read_templates(pack)
+    assert caught.value.what.startswith("phrasing: unknown key; did you mean phrasings?")
 
 
 @pytest.mark.parametrize(

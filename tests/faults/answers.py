@@ -245,6 +245,7 @@ BODIES = [
     ),
     answers("malformed chunks", Answer(say=broken_chunks), r"the connection was dropped"),
     answers("no body", Answer(200, b"", TSV), r"cannot be read"),
+    answers("no body, as JSON", Answer(200, b"", JSON), r"cannot be read"),
     answers(
         "a content type from elsewhere",
         Answer(200, b"%PDF-1.4", {"Content-Type": "application/pdf"}),
@@ -272,8 +273,13 @@ BODIES = [
         r"a table came in answer to an ASK",
         query="ASK {}",
     ),
+    answers("nothing for an ASK", Answer(200, b"\n", JSON), r"cannot be read", query="ASK {}"),
     answers(
-        "nothing for an ASK", Answer(200, b"", JSON), r"no boolean", "QueryError", query="ASK {}"
+        "no boolean for an ASK",
+        Answer(200, b"{}", JSON),
+        r"no boolean",
+        "QueryError",
+        query="ASK {}",
     ),
     answers(
         "a boolean for a SELECT",

@@ -72,6 +72,9 @@ def test_bag_and_order_of_the_task_count(metric: ExecutionMetric) -> None:
 
 
 def test_row_f1_as_the_score(metric: ExecutionMetric) -> None:
+    with pytest.raises(UsageError) as caught:
+        ExecutionMetric(metric._judge, score="F1")  # type: ignore[arg-type]
+    assert caught.value.code == "unknown-score"
     part = ExecutionMetric(metric._judge, score="f1")
     assert part(example(), dspy.Prediction(sparql=OAK_AND_ASH)) == pytest.approx(0.8)
 

@@ -34,7 +34,7 @@ from reasoningbank.analysis.memory import MemoryRecords, Problem, shown_items
 from reasoningbank.analysis.scores import RunPlan
 from reasoningbank.analysis.summary import RunSummary, summarise_run
 from reasoningbank.analysis.tables import capital, ends, jsonable, number, share
-from reasoningbank.errors import RecordError
+from reasoningbank.errors import RecordError, UsageError
 from reasoningbank.experiment import RunFolder, TrialRecord
 from reasoningbank.findings import counted
 from reasoningbank.version import __version__
@@ -87,10 +87,12 @@ def write_report(folder: RunFolder, out: Path, *, back: str = "", most: int = MO
         back: Address that its first link leads to, e.g. of a list of runs; empty for none.
 
     Raises:
-        UsageError: If the folder holds no run.
+        UsageError: If the folder holds no run, or the file's name does not end with `.html`.
         RecordError: If the manifest cannot be read, or the page cannot be written.
     """
     manifest = folder.require_manifest()
+    if out.suffix not in (".html", ".htm"):
+        raise UsageError("name a file that ends with .html", where=str(out), code="not-a-page")
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=out.parent, prefix=".report-") as name:
@@ -350,7 +352,7 @@ def environment() -> Environment:
         "numeric": tables.numeric,
         "pairs": _pairs,
         "share": share,
-        "signed": _signed,
+        "signed": lambda value: _typeset(number(value, sign="+")),
         "slug": lambda title: re.sub(r"\W+", "-", str(title)).strip("-").lower(),
         "typeset": _typeset,
     }
@@ -447,7 +449,3 @@ def _typeset(cell: str) -> str:
     if cell == "-":
         return "–"
     return f"−{cell[1:]}" if cell[:1] == "-" and cell[1:2].isdigit() else cell
-
-
-def _signed(value: float) -> str:
-    return _typeset(number(value, sign="+"))

@@ -89,6 +89,18 @@ def test_the_command(tmp_path: Path) -> None:
     assert {row["config"] for row in rows} == {"tasks"}
 
 
+def test_what_another_wrote_is_kept(tmp_path: Path) -> None:
+    notes = tmp_path / "README.md"
+    notes.write_text("# Notes", encoding="utf-8")
+    with pytest.raises(UsageError) as caught:
+        export_dataset(tmp_path, ["algebra"])
+    assert caught.value.code == "not-a-card"
+    assert [path.name for path in tmp_path.iterdir()] == ["README.md"]
+    notes.unlink()
+    for _ in range(2):
+        assert export_dataset(tmp_path, ["algebra"])
+
+
 def test_nothing_named_is_refused_and_nothing_is_written(tmp_path: Path) -> None:
     with pytest.raises(UsageError) as caught:
         export_dataset(tmp_path / "set")

@@ -140,6 +140,9 @@ def test_different_texts_have_different_places() -> None:
 def test_the_same_records_give_the_same_page(
     run: RunFolder, report: Report, tmp_path: Path
 ) -> None:
+    with pytest.raises(UsageError) as caught:
+        write_report(run, tmp_path / "experiment.toml")
+    assert caught.value.code == "not-a-page"
     again = write_report(run, tmp_path / "again.html")
     assert again.path.read_bytes() == report.path.read_bytes()
     assert [path.name for path in tmp_path.iterdir()] == ["again.html"]

@@ -49,6 +49,13 @@ def test_the_same_pattern_is_the_same_and_the_better_evidenced_stays() -> None:
         assert merge.kept.tags == ("b", "a")
 
 
+def test_a_query_without_a_pattern_says_what_an_item_is_about() -> None:
+    one, two = (replace(item("a", pattern=""), query=query) for query in (MASS, TURNED))
+    assert not duplicates((one, two), BY_WORDS)
+    (merge,) = duplicates((one, replace(one, title="Another", query=RENAMED)), BY_PATTERN)
+    assert merge.reasons == ("the same pattern",)
+
+
 @pytest.mark.parametrize(
     "other",
     [
