@@ -71,7 +71,13 @@ def test_summary_frames_and_figures_have_the_levels_of_streams(tmp_path: Path) -
     assert [axes.get_ylabel() for axes in chart.axes] == ["iid\nso far", "zero-shot\nso far"]
 
 
-def test_where_the_demo_fails() -> None:
-    table = tables_of(summarise_run(RunFolder(RESULTS / "uniprot_demo")))["failures"]
+def test_each_iid_failure_of_an_arm_with_memory_has_a_cause() -> None:
+    summary = summarise_run(RunFolder(RESULTS / "uniprot_practised"))
+    table = tables_of(summary)["failures"]
     assert table.headers == ("arm", "n", "wrong", *CAUSES)
-    assert table.rows == [("learned", "6", "1", "1", "0", "0")]
+    iid = {one.arm: one for one in summary.levels if one.level == "iid"}
+    counts = {arm: [*map(int, rest)] for arm, *rest in table.rows}
+    assert counts.keys() == {"examples", "learned"}
+    for arm, (n, wrong, *causes) in counts.items():
+        assert (n, n - wrong) == (iid[arm].judged, iid[arm].strict)
+        assert sum(causes) == wrong > 0
