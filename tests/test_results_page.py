@@ -45,7 +45,8 @@ def test_a_new_run_is_shown_by_level(page, tmp_path: Path) -> None:
     (iid,) = [r for r in summary["levels"] if (r["level"], r["arm"]) == ("iid", "learned")]
     pair = "| [uniprot_learning](#uniprot_learning) | iid | `learned` against `none` |"
     assert f"{pair} +{iid['strict'] / 6:.2f} |" in text
-    assert f"{iid['strict']} of 6 (" in text
+    low, high = iid["rate"]["low"], iid["rate"]["high"]
+    assert f"{iid['strict']} of 6 ({low:.2f} to {high:.2f})" in text
     assert "What memory transfers at each level of generalization, and what of it matters." in text
     # The level of the claim has the verdict, the others stand beside it.
     (line,) = [one for one in text.splitlines() if one.startswith("- `learned`")]

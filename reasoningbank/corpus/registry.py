@@ -19,7 +19,7 @@ from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from reasoningbank.corpus.pack import Pack, known_packs, load_pack
-from reasoningbank.corpus.shacl import load_corpus
+from reasoningbank.corpus.shacl import example_files, load_corpus
 from reasoningbank.corpus.task import LoadedTask
 from reasoningbank.errors import QueryError
 from reasoningbank.sparql import address_key
@@ -193,7 +193,7 @@ class _Use(NamedTuple):
 
 def read_registry(pack: Pack, hidden: Collection[str] = ()) -> Registry:
     """Read what the examples of a pack reach."""
-    files = (*pack.root.glob("pack.toml"), *sorted(pack.examples.rglob("*.ttl")))
+    files = (*pack.root.glob("pack.toml"), *example_files(pack.examples))
     stamp = tuple((f, s.st_mtime_ns, s.st_size) for f in files for s in [f.stat()])
     unseen = frozenset(hidden)
     uses = [use for use in _uses(pack.root, pack.examples, stamp) if use.task.id not in unseen]

@@ -122,10 +122,14 @@ class ExampleFile:
     findings: list[Finding] = field(default_factory=list)
 
 
+def example_files(folder: Path) -> list[Path]:
+    """Return the Turtle files of a folder."""
+    return sorted(file for file in folder.rglob("*") if file.suffix.lower() == ".ttl")
+
+
 def read_examples(folder: Path) -> list[ExampleFile]:
     """Read the Turtle files of a folder."""
-    files = sorted(file for file in folder.rglob("*") if file.suffix.lower() == ".ttl")
-    return [_read_file(file, file.relative_to(folder).as_posix()) for file in files]
+    return [_read_file(file, file.relative_to(folder).as_posix()) for file in example_files(folder)]
 
 
 def _read_file(path: Path, name: str) -> ExampleFile:

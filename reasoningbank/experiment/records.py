@@ -195,9 +195,6 @@ class TrialRecord:
         return _TRIAL.validate_python({**data, "trajectory": trajectory})
 
 
-_TRIAL = TypeAdapter(TrialRecord)
-
-
 @dataclass(frozen=True)
 class Step:
     """One step of a learning stream: what was learned from one trial."""
@@ -227,7 +224,7 @@ class Step:
         return step_name(self.arm, self.order, self.step)
 
 
-_STEP = TypeAdapter(Step)
+_TRIAL, _STEP = TypeAdapter(TrialRecord), TypeAdapter(Step)
 
 
 class RunFolder(RunStorage):

@@ -65,6 +65,7 @@ _INFRASTRUCTURE = (EndpointError, OSError, httpx.HTTPError, sqlite3.OperationalE
 #: Those among them that happen again every time.
 _MISTAKES = (FileNotFoundError, FileExistsError, IsADirectoryError, NotADirectoryError,
              PermissionError)  # fmt: skip
+_SAMPLE = TypeAdapter(AnswerSample)
 
 
 @dataclass
@@ -358,9 +359,6 @@ def _is_infrastructure(error: BaseException | None) -> bool:
             return True
         error = error.__cause__ or error.__context__
     return False
-
-
-_SAMPLE = TypeAdapter(AnswerSample)
 
 
 def judge_record(context: RunContext, model: str, record: TrialRecord) -> TrialRecord:

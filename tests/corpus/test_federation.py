@@ -275,6 +275,16 @@ def test_a_folder_that_changed_is_read_anew(registry: Callable[..., Registry]) -
     assert registry(b=example("b", "ASK {}")).tasks == 2
 
 
+def test_a_file_with_its_ending_in_capitals_that_is_gone_is_gone(
+    folder: Callable[..., Path],
+) -> None:
+    root = folder(**{name: example(name, "ASK {}") for name in "ab"})
+    (root / "b.ttl").rename(root / "b.TTL")
+    assert read_registry(load_pack(root)).tasks == 2
+    (root / "b.TTL").unlink()
+    assert read_registry(load_pack(root)).tasks == 1
+
+
 def test_the_work_grows_with_the_number_of_examples(registry: Callable[..., Registry]) -> None:
     query = "SELECT * { ?s ?p ?o . SERVICE <http://far/> { GRAPH <http://g/%d> { ?s ?q ?x } } }"
     files = {f"t{i:04}": example(f"t{i:04}", query % i) for i in range(400)}
