@@ -38,6 +38,9 @@ class ArmComparison:
     groups: int  #: Groups of these tasks
     runs: tuple[int, int]  #: Judged runs of the first and of the second arm on these tasks
     seeds: tuple[int, int]  #: Seeds of the first and of the second arm there
+    #: The difference with the runs of each seed alone, if an arm has several. In learning runs a
+    #: seed is a task permutation: the interval is for these banks, not for those of other orders.
+    by_seed: tuple[float, ...]
     first_mean: float  #: Mean of the first arm: over tasks, of the mean over a task's runs
     second_mean: float  #: Mean of the second arm
     difference: float  #: The first minus the second
@@ -65,8 +68,9 @@ class ArmComparison:
 
     @property
     def resolved(self) -> bool:
-        """Whether the arms differ, by the corrected p-value and by the interval."""
-        return not self.missing and self.p_holm < stats.ALPHA and (self.low > 0 or self.high < 0)
+        """Whether the arms differ, by the corrected p-value, the interval, and at worst."""
+        apart = min(self.low, self.worst_case) > 0 or max(self.high, self.best_case) < 0
+        return not self.missing and self.p_holm < stats.ALPHA and apart
 
     @property
     def verdict(self) -> str:
@@ -88,7 +92,9 @@ class ArmComparison:
         most = max(self.seeds)
         kind = "permutations" if self.unit == "permutation" else "seeds"
         groups = f" in {counted(self.groups, 'group')}" if self.unit == "group" else ""
-        scope = f"{counted(self.tasks, 'task')}{groups}" + (f" × {most} {kind}" if most > 1 else "")
+        each = ", ".join(f"{one:+z.2f}" for one in self.by_seed)
+        repeats = f" × {most} {kind} ({each})" if most > 1 else ""
+        scope = f"{counted(self.tasks, 'task')}{groups}{repeats}"
         interval = f"95% CI {self.low:+z.2f} to {self.high:+z.2f}"
         holm = f", {_p(self.p_holm)} after Holm" if self.family > 1 else ""
         parts = [
@@ -163,9 +169,11 @@ def compare_arms(
     group = {s.task: s.group for s in (*two, *one)}
     judged_a, judged_b = ([s for s in x if s.fate == "judged" and s.task in a] for x in (one, two))
     streams = in_stream(one) or in_stream(two)
+    groups = len({group[task] for task in shared})
+    alone = unit == "task" or groups == len(shared)
     if streams:
         found = _over_permutations(judged_a, judged_b, metric)
-    elif metric in BINARY and unit == "task" and one_run_each(a) and one_run_each(b):
+    elif metric in BINARY and alone and one_run_each(a) and one_run_each(b):
         found = _by_mcnemar([mean_a[t] > 0 for t in shared], [mean_b[t] > 0 for t in shared])
     else:
         found = _over_units(delta, group, unit)
@@ -178,9 +186,10 @@ def compare_arms(
         metric=metric,
         unit="permutation" if streams else unit,
         tasks=len(shared),
-        groups=len({group[task] for task in shared}),
+        groups=groups,
         runs=(len(judged_a), len(judged_b)),
         seeds=(len({s.seed for s in judged_a}), len({s.seed for s in judged_b})),
+        by_seed=_by_seed(judged_a, judged_b, metric),
         first_mean=fmean(mean_a.values()),
         second_mean=fmean(mean_b.values()),
         difference=mean.rate,
@@ -232,9 +241,11 @@ def _over_units(delta: Mapping[str, float], group: Mapping[str, str], unit: Unit
     least = None
     # With five units even five equal signs have p = 2/32.
     if 2 ** (1 - spread.units) < stats.ALPHA:
-        if spread.deviating is not None:
-            # Too little spread was seen: assume that whole units change sides.
-            least = stats.detectable_mcnemar(spread.units, spread.deviating / spread.units)
+        moved = [abs(one / size) for one, size in zip(sums, sizes, strict=True) if one]
+        if spread.deviating is not None or all(one == 1 for one in moved):
+            # Whole units change sides, or too little spread was seen to say otherwise.
+            share = len(moved) / spread.units
+            least = stats.detectable_mcnemar(spread.units, share, midp=False)
         else:
             least = stats.detectable_mean(spread.units, spread.sd)
     method = f"sign-flip test, {spread.method} over {unit}s"
@@ -250,6 +261,17 @@ def _over_permutations(first: Sequence[Score], second: Sequence[Score], metric: 
     spread = stats.t_mean(means, (-1.0, 1.0))
     least = stats.detectable_mean(spread.units, spread.sd)
     return spread, stats.t_p(means), least, f"paired t over task permutations, {spread.method}"
+
+
+def _by_seed(first: Sequence[Score], second: Sequence[Score], metric: Metric) -> tuple[float, ...]:
+    arms = [(arm, {score.seed for score in arm}) for arm in (first, second)]
+    found = []
+    for seed in sorted(set.union(*(seeds for _, seeds in arms))):
+        own = ([s for s in arm if len(seeds) == 1 or s.seed == seed] for arm, seeds in arms)
+        a, b = (values_by_task(scores, metric) for scores in own)
+        if both := a.keys() & b.keys():
+            found.append(fmean(fmean(a[task]) - fmean(b[task]) for task in both))
+    return tuple(found) if len(found) > 1 else ()
 
 
 def _with_errors(

@@ -21,7 +21,11 @@ from reasoningbank.experiment import RunFolder, TrialKey, parse_experiment
 from reasoningbank.findings import counted
 
 #: Settings of a whole experiment that can make a difference.
-_SHARED_SETTINGS = ("budget", "mode", "endpoint")
+_SHARED_SETTINGS = (
+    "budget", "mode", "endpoint", "learning", "leave_out", "metric", "unit", "level",
+)  # fmt: skip
+#: What of a run is known by its hash, and may differ.
+_HASHED = {"prompts": "demonstrations or other prompts", "memory": "banks, stream or hints"}
 #: Task ids that an error message names.
 _NAMED = 3
 
@@ -142,6 +146,7 @@ def compare_runs(
     if one.name == two.name and one is not two:
         one.name, two.name = str(first.path), str(second.path)
     metric, unit = metric or one.plan.metric, unit or one.plan.unit
+    level = one.plan.settings.get("level")
     pairs = _pairs(one, two, arm, against)
     every = [] if arm else [(run, name) for run in (one, two) for name in run.scores]
     unpaired = tuple(f"{run.name}:{n}" for run, n in every if (n, n) not in pairs)
@@ -150,6 +155,8 @@ def compare_runs(
         where, hint = f"{first.path}, {second.path}", "compare runs of one corpus"
         raise UsageError("the runs share no task", where=where, hint=hint, code="no-shared-task")
     notes = _check_tasks(one, two, shared) + one.notes() + ([] if one is two else two.notes())
+    if level:
+        notes.append(f"tasks of all levels are compared, and in the experiment those of {level}")
     found, differing = [], []
     for name, other in pairs:
         mine = [s for s in one.scores[name] if s.task in two.tasks]
@@ -236,8 +243,6 @@ def _pairs(
 
 def _check_tasks(one: _ComparedRun, two: _ComparedRun, shared: Sequence[str]) -> list[str]:
     differing = [p for p in ("corpus", "store") if one.hashes.get(p) != two.hashes.get(p)]
-    if not differing:
-        return []
     languages = [str(run.plan.settings.get("language", "en")) for run in (one, two)]
     translated, changed, unknown = languages[0] != languages[1], {}, False
     for name in shared:
@@ -255,8 +260,8 @@ def _check_tasks(one: _ComparedRun, two: _ComparedRun, shared: Sequence[str]) ->
         named = ", ".join(f"{task} ({what})" for task, what in [*changed.items()][:_NAMED])
         more = "" if len(changed) <= _NAMED else f" and {len(changed) - _NAMED} more"
         raise UsageError(
-            f"the runs differ in {' and '.join(differing)}, and {len(changed)} of the "
-            f"{len(shared)} tasks that they share are not the same: {named}{more}",
+            f"the runs differ in {' and '.join(differing) or 'their tasks'}, and {len(changed)} of "
+            f"the {len(shared)} tasks that they share are not the same: {named}{more}",
             hint="compare runs on the same corpus and store",
             code="different-tasks",
             tasks=changed,
@@ -292,9 +297,14 @@ def _differences(one: _ComparedRun, two: _ComparedRun, arm: str, against: str) -
         notes.append(f"{pair}: models differ ({names})")
     if one is two:
         return notes
-    if one.hashes.get("prompts") != two.hashes.get("prompts"):
-        notes.append("demonstrations or other prompts differ")
-    a, b = (run.manifest.get("versions") or {} for run in (one, two))
+    for part, what in _HASHED.items():
+        if one.hashes.get(part) != two.hashes.get(part):
+            notes.append(f"{what} differ")
+    codes = [run.manifest.get("code") or {} for run in (one, two)]
+    if not any(codes):
+        notes.append("the commits are not on record and may differ")
+    versions = [run.manifest.get("versions") or {} for run in (one, two)]
+    a, b = ({**code, **found} for code, found in zip(codes, versions, strict=True))
     packages = {n: f"{n} {a.get(n, '?')} / {b.get(n, '?')}" for n in sorted(a.keys() | b.keys())
                 if a.get(n) != b.get(n)}  # fmt: skip
     if packages:

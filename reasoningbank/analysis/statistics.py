@@ -116,8 +116,9 @@ def bootstrap_mean(
     tasks this covers better than BCa and the studentised bootstrap (docs/statistics.md).
 
     Resampling fails in two cases. If most units share one value and fewer than six differ, the
-    interval is the exact bound on the shares of units above and below that value. Otherwise, below
-    six units, it is Student's interval.
+    interval is the exact bound on the shares of units above and below that value, and of units
+    beyond 0: where an arm mostly wins, a tie is not counted as a loss. Otherwise, below six units,
+    it is Student's interval.
 
     Args:
         sums: The sum of each unit's values.
@@ -138,17 +139,20 @@ def bootstrap_mean(
     rates = total / size
     found, counts = np.unique(np.round(rates, 9), return_counts=True)
     common = float(rates[np.abs(rates - found[counts.argmax()]).argmin()])
-    above, below = int(np.sum(rates > common + _EQUAL)), int(np.sum(rates < common - _EQUAL))
+    # Where a bound counts units by the common value, and where by 0.
+    least, most = min(common, 0.0), max(common, 0.0)
+    above, positive = (int(np.sum(rates > x + _EQUAL)) for x in (common, most))
+    below, negative = (int(np.sum(rates < x - _EQUAL)) for x in (common, least))
     if above + below < FEWEST and 2 * (above + below) < n:
         # Clopper and Pearson's upper bound at the effective number of units (Korn and Graubard
         # 1998), which equals their number if all have one size.
         effective = float(size.sum() ** 2 / (size**2).sum())
-        up, down = (
-            scipy.stats.beta.ppf(_UPPER, k / n * effective + 1, (1 - k / n) * effective)
-            for k in (above, below)
+        up, over, down, under = (
+            float(scipy.stats.beta.ppf(_UPPER, k / n * effective + 1, (1 - k / n) * effective))
+            for k in (above, positive, below, negative)
         )
-        low = float(common - down * (common - bounds[0]))
-        high = float(common + up * (bounds[1] - common))
+        low = common - down * (common - least) - under * (least - bounds[0])
+        high = common + up * (most - common) + over * (bounds[1] - most)
         return UnitMean(mean, low, high, "exact bound", sd, n, above + below)
     if n < FEWEST:
         return _students(mean, sd, n, bounds)
@@ -175,7 +179,8 @@ def t_mean(values: Sequence[float], bounds: tuple[float, float]) -> UnitMean:
     mean = float(data.mean()) if n else math.nan
     sd = float(data.std(ddof=1)) if n > 1 else math.nan
     if not sd > _EQUAL:
-        return UnitMean(mean, math.nan, math.nan, "no spread seen", sd, n)
+        why = "no spread seen" if n > 1 else "one replicate"
+        return UnitMean(mean, math.nan, math.nan, why, sd, n)
     return _students(mean, sd, n, bounds)
 
 
@@ -261,8 +266,8 @@ def tango(only_first: int, only_second: int, n: int, confidence: float = 0.95) -
     return Interval(observed, low, high, "Tango")
 
 
-def mcnemar_power(n: int, discordance: float, effect: float) -> float:
-    """Return the exact power of the two-sided mid-p McNemar test."""
+def mcnemar_power(n: int, discordance: float, effect: float, *, midp: bool = True) -> float:
+    """Return the exact power of the two-sided McNemar test: mid-p, or exact (the sign test)."""
     if not abs(effect) <= discordance <= 1:
         raise ValueError("effect must be at most discordance, and discordance at most 1")
     if n == 0 or discordance == 0:
@@ -270,21 +275,21 @@ def mcnemar_power(n: int, discordance: float, effect: float) -> float:
     # Counts of discordant tasks with negligible probability are left out.
     least, most = scipy.stats.binom.ppf([1e-12, 1 - 1e-12], n, discordance)
     m = np.arange(max(1, int(least)), int(most) + 1)
-    # Mid-p of k out of m is cdf(k-1) + cdf(k): the critical k is where the cdf passes ALPHA / 2,
-    # or the one before.
+    # The p-value of k out of m is cdf(k-1) + cdf(k), or 2 cdf(k) if exact: the critical k is where
+    # the cdf passes ALPHA / 2, or the one before.
     k = scipy.stats.binom.ppf(ALPHA / 2, m, 0.5)
-    midp = scipy.stats.binom.cdf(k - 1, m, 0.5) + scipy.stats.binom.cdf(k, m, 0.5)
-    k = np.where(midp < ALPHA, k, k - 1)
+    p = scipy.stats.binom.cdf(k - midp, m, 0.5) + scipy.stats.binom.cdf(k, m, 0.5)
+    k = np.where(p < ALPHA, k, k - 1)
     share = (discordance + effect) / (2 * discordance)
     rejects = scipy.stats.binom.cdf(k, m, share) + scipy.stats.binom.sf(m - k - 1, m, share)
     return float(np.sum(scipy.stats.binom.pmf(m, n, discordance) * rejects))
 
 
-def detectable_mcnemar(n: int, discordance: float) -> float | None:
-    """Return the smallest difference of rates that the mid-p McNemar test detects."""
+def detectable_mcnemar(n: int, discordance: float, *, midp: bool = True) -> float | None:
+    """Return the smallest difference of rates that the McNemar test, mid-p or exact, detects."""
 
     def missing(effect: float) -> float:
-        return mcnemar_power(n, max(discordance, effect), effect) - POWER
+        return mcnemar_power(n, max(discordance, effect), effect, midp=midp) - POWER
 
     return None if missing(1.0) < 0 else float(scipy.optimize.brentq(missing, 0, 1, xtol=1e-6))
 

@@ -16,7 +16,7 @@ import numpy as np
 from pydantic import TypeAdapter, ValidationError
 from rdflib.term import URIRef
 
-from reasoningbank.analysis.scores import RunPlan, pooled_mean
+from reasoningbank.analysis.scores import RunPlan, Score, pooled_mean
 from reasoningbank.analysis.statistics import wilson
 from reasoningbank.analysis.tables import Cells, TextTable, cells, ends, number
 from reasoningbank.corpus import Pack, load_pack, query_features
@@ -76,6 +76,7 @@ class TranslationRow:
     complexity: str = ""  #: The task's complexity class; empty if unknown
     #: Queries that the agent made and checked; None if it does not check.
     queries: int | None = None
+    group: str = ""  #: Its task's group, in a run that compares groups
 
     @property
     def first_passed(self) -> bool | None:
@@ -159,6 +160,8 @@ def _run(source: Path, pack_name: str) -> list[ArmRows]:
     for record in folder.trials(skip_damaged=True):
         if record.step is None:
             own = [_row(record, examples.get(record.key.task), pack)] if record.judged else []
+            if plan.unit == "group":
+                own = [replace(row, group=Score.of(record).group) for row in own]
             rows[record.key.arm] += own
             left_out[record.key.arm] += not own
     return [
@@ -250,12 +253,12 @@ def translation_metrics(rows: Collection[TranslationRow]) -> dict[str, Any]:
     """Return the metrics of rows as JSON-able data; None for what was not measured.
 
     One row per task has Wilson's interval. If a task has several rows (languages, seeds), whole
-    tasks are resampled, since its rows are not independent.
+    tasks are resampled, since its rows are not independent; or the groups that were compared.
     """
     by_task: dict[str, list[float]] = defaultdict(list)
     for row in rows:
         by_task[row.task].append(row.right)
-    right = pooled_mean(by_task)
+    right = pooled_mean(by_task, {row.task: row.group for row in rows if row.group} or None)
     seconds = [row.seconds for row in rows]
     detected = [set(row.detected) == set(row.patterns) for row in rows if row.detected is not None]
     return {
@@ -286,8 +289,10 @@ def calibration_figures(rows: Iterable[TranslationRow]) -> dict[str, Any]:
     # Takes half a second to import, which other commands need not wait for.
     import pandas as pd
 
-    every = pd.DataFrame([(row.task, row.confidence, row.score, row.right) for row in rows],
-                         columns=["task", "confidence", "score", "right"])  # fmt: skip
+    every = pd.DataFrame(
+        [(row.group or row.task, row.confidence, row.score, row.right) for row in rows],
+        columns=["task", "confidence", "score", "right"],
+    )
     known = every.dropna(subset=["confidence"])
     if known.empty:
         return {}

@@ -8,6 +8,7 @@ directory, of the installed package and of the repository, in that order. A fold
 from __future__ import annotations
 
 import contextlib
+import difflib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, fields, replace
@@ -295,8 +296,10 @@ def _find(name_or_path: str | Path) -> Path:
     # The repository's own spelling works from every working directory.
     if given.parts[:-1] == ("ontology",) and given.name in known:
         return known[given.name].resolve()
-    hint = f"choose {', '.join(sorted(known)) or 'a pack'} or name a folder of SHACL examples"
-    raise UsageError(f"unknown pack {text!r}", code="unknown-pack", hint=hint)
+    near = difflib.get_close_matches(text, known, n=1)
+    choices = f"did you mean {near[0]}?" if near else f"choose {', '.join(sorted(known))}"
+    hint = f"{choices}; or name a folder of SHACL examples"
+    raise UsageError(f"unknown pack {text!r}", code="unknown-pack", hint=hint, near=near)
 
 
 def _read(root: Path, file: Path) -> Pack:

@@ -89,6 +89,8 @@ class QuestionTemplate(BaseModel):
     def _fits(self) -> QuestionTemplate:
         if not self.places:
             raise ValueError("the query has no place <<name>>")
+        if self.rows[0] > self.rows[1]:
+            raise ValueError(f"rows: at least {self.rows[0]} and at most {self.rows[1]}")
         for language, texts in self.phrasings.items():
             if bad := [one for one in texts if set(_PLACE.findall(one)) != set(self.places)]:
                 raise ValueError(f"a phrasing in {language!r} has other places: {bad[0]!r}")

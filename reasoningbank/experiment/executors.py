@@ -31,7 +31,6 @@ logger = logging.getLogger(__name__)
 FAILURES = {"error": "infrastructure errors", "bug": "bugs of the agent or another part"}
 #: Seconds after which more threads are started if there are more workers.
 _LOOK_S = 1.0
-_RERUN = "reasoningbank rerun RUN --status {} --missing"
 #: Called with each trial once its record is on disk.
 Observer = Callable[[TrialRecord], None]
 
@@ -126,7 +125,8 @@ class RecordWriter:
             kind = EndpointError if record.status == "error" else UsageError
             ended = f"ended in {FAILURES[record.status]} ({record.error})"
             what, where = f"{self._in_a_row} trials in a row {ended}", str(self.folder.path)
-            hint = f"fix the cause, then: {_RERUN.format(record.status)}"
+            again = f"reasoningbank rerun {where} --status {record.status} --missing"
+            hint = f"fix the cause, then: {again}"
             self._end(kind(what, where=where, hint=hint, code="too-many-failures"))
 
     def _end(self, failure: ReasoningBankError) -> None:

@@ -184,7 +184,9 @@ def number_classes(integers: Iterable[int], others: Iterable[float]) -> dict[int
         at = bisect_left(near, value)
         around = near[max(0, at - 1) : at + 1]
         anchor = min(around, key=lambda one: abs(one - value), default=None)
-        if anchor is not None and _close(float(anchor), value):
+        # 10000005.0 is another number than 10000001.
+        same = float.__eq__ if value.is_integer() else _close
+        if anchor is not None and same(float(anchor), value):
             names[value] = names[anchor]
         else:
             rest.append(value)

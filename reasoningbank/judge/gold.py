@@ -34,10 +34,12 @@ from reasoningbank.sparql.tokens import Token, tokenize
 logger = logging.getLogger(__name__)
 
 # Files of another layout are computed again.
-_LAYOUT = 2
+_LAYOUT = 3
 _METADATA = b"reasoningbank.gold"
 #: A condition of ORDER BY that is a variable: alone, in parentheses, or in ASC( ) or DESC( ).
 _SORT_KEY = re.compile(r"(?:[?$](\w+)|(?:(?:ASC|DESC) )?\( [?$](\w+) \))(?: |$)", re.IGNORECASE)
+#: An expression of SELECT and its variable.
+_ALIAS = re.compile(r"\( ((?:(?! AS ).)+) AS [?$](\w+) \)", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -174,11 +176,13 @@ def read_modifiers(query: str) -> tuple[Window, str]:
 
 
 def _sort_keys(outer: Sequence[Token]) -> tuple[str, ...] | None:
-    """Return the variables of ORDER BY; None if any of its conditions is an expression."""
+    """Return the variables of ORDER BY, or of their expressions; None if one has no variable."""
     pairs = enumerate(pairwise(outer), 2)
     begin = next((at for at, (a, b) in pairs if a.is_word("ORDER") and b.is_word("BY")), len(outer))
     conditions = takewhile(lambda t: not t.is_word("LIMIT", "OFFSET", "VALUES"), outer[begin:])
     text = " ".join(token.text for token in conditions)
+    for found in _ALIAS.finditer(" ".join(token.text for token in outer[:begin])):
+        text = text.replace(found[1], f"?{found[2]}")
     if _SORT_KEY.sub("", text):
         return None
     return tuple(found[1] or found[2] for found in _SORT_KEY.finditer(text))

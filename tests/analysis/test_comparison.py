@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import stats
 
 from reasoningbank.analysis import Score, adjust, compare_arms
 from reasoningbank.analysis.statistics import detectable_mcnemar, mcnemar_midp, tango
@@ -68,7 +69,9 @@ def test_runs_of_a_task_are_averaged_and_tasks_are_what_is_drawn() -> None:
     assert found is not None
     assert found.method == "sign-flip test, bootstrap over tasks"
     assert (found.tasks, found.runs, found.seeds) == (20, (60, 60), (3, 3))
-    assert "20 tasks × 3 seeds" in found.sentence()
+    assert found.difference == pytest.approx(np.mean(found.by_seed))
+    each = ", ".join(f"{one:+.2f}" for one in found.by_seed)
+    assert f"20 tasks × 3 seeds ({each})" in found.sentence()
     # The same runs ten times over are no more evidence.
     again = compare_arms(
         [replace(s, seed=s.seed + 3 * k) for s in first for k in range(10)],
@@ -93,6 +96,51 @@ def test_over_groups_a_group_is_one_observation() -> None:
     assert by_group.detectable is None
     assert not by_group.resolved
     assert "20 tasks in 5 groups" in by_group.sentence()
+
+
+def test_groups_of_one_task_are_compared_as_tasks() -> None:
+    first, second = arm("a", [1.0] * 8 + [0.0] * 2), arm("b", [0.0] * 10)
+    by_task, by_group = (compare_arms(first, second, unit=unit) for unit in ("task", "group"))
+    assert by_task is not None
+    assert by_group == replace(by_task, unit="group")
+
+
+@pytest.mark.parametrize("losses", [0, 1, 2])
+@pytest.mark.parametrize("n", [8, 12, 16, 20])
+def test_more_wins_never_resolve_less(n: int, losses: int) -> None:
+    def resolved(wins: int) -> bool:
+        values = [1.0] * wins + [-1.0] * losses + [0.0] * (n - wins - losses)
+        first, second = (
+            [score(name, f"t{k}", float(value * sign > 0), seed=seed)
+             for seed in (0, 1) for k, value in enumerate(values)]
+            for name, sign in (("a", 1), ("b", -1))
+        )  # fmt: skip
+        found = compare_arms(first, second)
+        assert found is not None
+        return found.resolved
+
+    found = [resolved(wins) for wins in range(n - losses + 1)]
+    assert found == sorted(found)
+    assert found[-1] or losses
+
+
+def test_with_an_exact_test_the_detectable_difference_is_of_that_test() -> None:
+    # Each task twice, all or nothing: six of them must differ, all one way, for p < 0.05.
+    one = [score("a", f"t{n}", float(n < 2), seed=seed) for n in range(20) for seed in (0, 1)]
+    found = compare_arms(one, [replace(s, arm="b", strict=0.0) for s in one])
+    assert found is not None
+    assert not found.resolved
+    assert found.detectable is not None
+    assert stats.binom.sf(5, 20, found.detectable) == pytest.approx(0.8, abs=1e-4)
+
+
+def test_what_errors_could_reverse_is_not_resolved() -> None:
+    second = [replace(one, fate="error") if n < 11 else one
+              for n, one in enumerate(arm("b", [0.0] * 20))]  # fmt: skip
+    found = compare_arms(arm("a", [0.0] * 11 + [1.0] * 9), second)
+    assert found is not None
+    assert (found.low > 0, found.p < 0.01, found.worst_case) == (True, True, pytest.approx(-0.1))
+    assert not found.resolved
 
 
 def test_f1_is_compared_by_the_bootstrap_also_with_one_run() -> None:

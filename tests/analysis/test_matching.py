@@ -30,7 +30,9 @@ def make(tmp_path: Path) -> Make:
             {
                 "experiment": {"name": name, "metric": rest.get("metric", "strict"),
                                **({"language": rest["language"]} if "language" in rest else {}),
+                               **rest.get("settings", {}),
                                "arms": [{**said, "name": arm} for arm in arms]},
+                "code": {"commit": "c", "prompts": "1", **rest.get("code", {})},
                 "hashes": {"corpus": "c", "store": "s", "models": {"local": {"model": "m1"}},
                            **rest.get("hashes", {})},
                 "versions": {"reasoningbank": "0.1.0", **rest.get("versions", {})},
@@ -108,7 +110,7 @@ def test_only_shared_tasks_are_compared_and_the_others_counted(make: Make) -> No
         ({"n_gold": 4}, "size of the gold result"),
     ],
 )
-@pytest.mark.parametrize("part", ["corpus", "store"])
+@pytest.mark.parametrize("part", ["corpus", "store", "neither"])
 def test_tasks_that_are_not_the_same_are_refused(
     make: Make, task: dict[str, Any], what: str, part: str
 ) -> None:
@@ -164,6 +166,17 @@ def test_what_else_differs_is_noted(make: Make) -> None:
     )
     three = make("three", {"a": tasks(4)}, arm={"lm": "local", "agent": "rlm"})
     assert compare_runs(one, three).notes == ("a: settings differ: agent",)
+    four = make(
+        "four", {"a": tasks(4)}, settings={"leave_out": "none", "level": "iid"},
+        code={"commit": "d", "prompts": "2"}, hashes={"memory": {"stream": "s"}},
+    )  # fmt: skip
+    assert compare_runs(one, four).notes == (
+        "a: settings differ: leave_out, level",
+        "banks, stream or hints differ",
+        "versions differ: commit c / d, prompts 1 / 2",
+    )
+    # The pre-registered comparison is at one level.
+    assert len(compare_runs(four, one).notes) == 4
 
 
 def test_metric_and_unit_are_the_first_runs_unless_named(make: Make) -> None:

@@ -203,6 +203,9 @@ def test_questions_of_one_task_are_not_independent() -> None:
     )
     assert high - low > most - least
     assert "over tasks" in translation_metrics(twice)["interval_by"]
+    grouped = translation_metrics([replace(one, group=str(n // 2)) for n, one in enumerate(once)])
+    assert grouped["tasks"] == 24
+    assert "over groups" in grouped["interval_by"]
 
 
 def test_a_table_of_the_other_tasks_mends_a_boast() -> None:

@@ -399,6 +399,18 @@ def test_where_one_unit_deviates_the_exact_bound_of_a_share_stands() -> None:
     assert (alike.low, alike.high) == (pytest.approx(clopper_pearson(10, 10).low), 1.0)
 
 
+def test_where_an_arm_mostly_wins_a_tie_is_not_counted_as_a_loss() -> None:
+    found = bootstrap_mean([1.0] * 8 + [0.0] * 2, bounds=BOTH)
+    losses = clopper_pearson(0, 10).high
+    assert (found.method, found.high) == ("exact bound", 1.0)
+    assert found.low == pytest.approx(clopper_pearson(8, 10).low - losses)
+    mirrored = bootstrap_mean([-1.0] * 8 + [0.0] * 2, bounds=BOTH)
+    assert (mirrored.low, mirrored.high) == (-found.high, pytest.approx(-found.low))
+    # Of a rate, a lower value is one between.
+    rate = bootstrap_mean([1.0] * 8 + [0.0] * 2, bounds=(0.0, 1.0))
+    assert rate.low == pytest.approx(clopper_pearson(8, 10).low)
+
+
 def test_less_seen_is_never_narrower() -> None:
     # A single small difference must not make the interval shrink to what was seen.
     nothing, little = ([0.0] * 20, [0.05] + [0.0] * 19)

@@ -179,8 +179,12 @@ def test_an_unknown_pack_is_one_line_that_lists_the_known(
     with pytest.raises(UsageError) as caught:
         load_pack("thnigs")
     assert "unknown pack 'thnigs'" in str(caught.value)
-    assert "things" in caught.value.hint
+    assert caught.value.fields["near"] == ["things"]
     assert "\n" not in str(caught.value)
+    with pytest.raises(UsageError) as caught:
+        load_pack("x")
+    assert "choose " in caught.value.hint
+    assert "things" in caught.value.hint
 
 
 @pytest.mark.parametrize(

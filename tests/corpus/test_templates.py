@@ -153,6 +153,7 @@ def test_an_unknown_key_of_a_template_suggests_a_known_one(pack: Pack) -> None:
         TEMPLATES.replace("{ <<town>> p:people ?n }", "{ t:T1 p:people ?n }").replace(
             "<<town>>", ""
         ),
+        TEMPLATES.replace("phrasings.en", "rows = [5, 1]\nphrasings.en", 1),
         "template = [3]",
         "[template]\nid = 'a'",
     ],

@@ -132,4 +132,4 @@ def test_many_bugs_in_a_row_end_the_run(
     with pytest.raises(UsageError) as caught:
         failing_on(KeyError("name"), tasks=9, stop_after=3)
     assert caught.value.code == "too-many-failures"
-    assert "--status bug" in caught.value.hint
+    assert f"rerun {caught.value.where} --status bug" in caught.value.hint

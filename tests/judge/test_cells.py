@@ -144,6 +144,12 @@ def test_a_decimal_meets_the_nearest_integer() -> None:
     assert found[1234567.2] == found[1234567]
 
 
+def test_an_integral_decimal_is_as_exact_as_an_integer() -> None:
+    found = number_classes([10_000_001], [10_000_001.0, 10_000_001.5, 10_000_005.0])
+    assert found[10_000_001.0] == found[10_000_001.5] == found[10_000_001]
+    assert found[10_000_005.0] != found[10_000_001]
+
+
 def test_noise_never_separates_where_a_wider_gap_can() -> None:
     # A chain wider than the tolerance, whose members come in pairs one rounding error apart.
     base = [1 + i * 0.9e-6 for i in range(50)]

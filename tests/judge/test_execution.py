@@ -142,6 +142,17 @@ def test_ties_at_the_cut(judge: ExecutionJudge) -> None:
         assert not one(judge, gold, wrong, ordered=ordered).strict
 
 
+def test_ties_of_an_expression_that_is_a_column(judge: ExecutionJudge) -> None:
+    gold = (
+        "SELECT ?s (COUNT(?x) AS ?n) { ?x e:size ?s FILTER(?s > 0) } GROUP BY ?s "
+        "ORDER BY DESC(COUNT(?x)) LIMIT 1"
+    )
+    each = [gold.replace("?s > 0", f"?s = {size}") for size in range(1, 10)]
+    right = [one(judge, gold, query).strict for query in each]
+    # All sizes are equally frequent.
+    assert len(right) == sum(right) == 9
+
+
 def test_order_where_the_question_asks_for_it(judge: ExecutionJudge) -> None:
     gold = "SELECT ?s (COUNT(*) AS ?n) { ?x e:size ?s } GROUP BY ?s ORDER BY ?s"
     query = gold.replace("ORDER BY ?s", "ORDER BY DESC(?s)")

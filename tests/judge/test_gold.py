@@ -337,6 +337,11 @@ QUERIES = [
     ("SELECT ?x { ?x ?p ?y } ORDER BY DESC(STR(?y)) LIMIT 3", Window(0, 3, None)),
     ("SELECT ?x { ?x ?p ?y } ORDER BY ?x STRLEN(?y)", Window(keys=None)),
     (
+        "SELECT ?x (MAX(?y) AS ?m) (COUNT(?y) AS ?n) { ?x ?p ?y } GROUP BY ?x "
+        "ORDER BY DESC(COUNT(?y)) MAX(?y) LIMIT 1",
+        Window(0, 1, ("n", "m")),
+    ),
+    (
         "SELECT ?x (COUNT(*) AS ?n) { ?x ?p ?y } GROUP BY ?x HAVING (COUNT(*) > 2) "
         "ORDER BY DESC(?n) LIMIT 3 VALUES ?x { 1 2 }",
         Window(0, 3, ("n",)),
