@@ -8,6 +8,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from reasoningbank.agents import make_agent, uses
 from reasoningbank.corpus import (
@@ -35,6 +36,9 @@ from reasoningbank.lm import parse_name
 from reasoningbank.tools import endpoint_tools, sparql
 from reasoningbank.tools.adapting import own_tool
 from reasoningbank.tools.returns import MEMORY_TOOL_NAMES
+
+if TYPE_CHECKING:
+    from reasoningbank.memory import MemoryItem
 
 
 @dataclass(frozen=True)
@@ -157,6 +161,12 @@ def _denied(
     if not any(held.isdisjoint((task.id, task.group)) for task in golds):
         of_golds = (job.arm.name for job in jobs if job.arm.memory.source == "gold")
         yield from named(of_golds, "no gold: the run evaluates them all", "run fewer tasks")
+    for name, arm in arms.items():
+        items = _bank_items(arm) if arm.memory.source == "bank" else ()
+        if items and all(any({o.task, o.group} & held for o in item.origins) for item in items):
+            trials = [job.arm.name for job in jobs if job.arm.name == name]
+            why = "no item of its bank: all rest on tasks that the run evaluates"
+            yield from named(trials, why, "run fewer tasks")
     if not shown:
         return
     from reasoningbank.nl2sparql.examples import examples_left
@@ -326,18 +336,19 @@ def select_tasks(tasks: Sequence[Task], selection: TaskSelection) -> list[Task]:
 
 def _examples_in_banks(experiment: Experiment) -> list[str]:
     """Return the golds of few-shot examples in the banks that arms begin with."""
-    begun = {
-        named_bank(arm): arm
-        for arm in experiment.arms
-        if named_bank(arm) and not getattr(arm.memory, "stream", "")
-    }
-    if not begun:
-        return []
+    begun = {named_bank(arm): arm for arm in experiment.arms}
+    items = (item for arm in begun.values() for item in _bank_items(arm))
+    return [item.pattern for item in items if item.src == "gold"]
+
+
+def _bank_items(arm: Arm) -> Sequence[MemoryItem]:
+    """Return the items of the bank file that an arm begins with, if it names one."""
+    if not named_bank(arm) or (isinstance(arm.memory, BankMemory) and arm.memory.stream):
+        return ()
     # Runs without memory need not import it.
     from reasoningbank.experiment.memory_sources import read_bank
 
-    items = (item for arm in begun.values() for item in read_bank(arm, 0).items)
-    return [item.pattern for item in items if item.src == "gold"]
+    return read_bank(arm, 0).items
 
 
 def plan_trials(

@@ -434,7 +434,8 @@ def _missing(
         is_value = one in patterns.values
         words = list(because.get(one.name, ()))
         # A pattern that follows from others is less certain; a description is about everything.
-        certain = one.checked and not patterns.known(words) and prepared.form != "DESCRIBE"
+        implied = not set(words).isdisjoint(patterns.names)
+        certain = one.checked and not implied and prepared.form != "DESCRIBE"
         if not words or not (is_value or certain) or is_shown(one, seen, loosely=True):
             continue
         iris = (sign.names if is_value else sign.properties for sign in one.signs)

@@ -28,7 +28,14 @@ from reasoningbank.errors import QueryError
 from reasoningbank.sparql.endpoint import same_address
 from reasoningbank.sparql.syntax import refuse_unreadable, syntax_error
 from reasoningbank.sparql.terms import STANDARD_PREFIXES, expanded
-from reasoningbank.sparql.tokens import Edit, apply_edits, origin, position
+from reasoningbank.sparql.tokens import (
+    Edit,
+    apply_edits,
+    check_query_size,
+    origin,
+    position,
+    tokenize,
+)
 from reasoningbank.sparql.tree import Form, QueryTree, outline
 
 #: rdflib takes up to a second for as many, and the square of their number for SERVICEs; others are
@@ -234,6 +241,8 @@ _lock = threading.Lock()
 
 def parse_algebra(text: str) -> Query:
     """Parse a query with rdflib and translate it into the algebra; thread-safe."""
+    # rdflib's time grows with the square of the length.
+    check_query_size(tokenize(text))
     with _lock:
         return translateQuery(parseQuery(text))
 
@@ -243,9 +252,10 @@ parse_once = functools.lru_cache(maxsize=256)(parse_algebra)
 
 
 def parse_update(text: str) -> None:
-    """Parse an update with rdflib, which raises if it is not one; thread-safe."""
-    with _lock:
-        translateUpdate(parseUpdate(text))
+    """Parse an update with rdflib, which raises if it is not one; a long one is not read."""
+    if len(tokenize(text)) <= MOST_TOKENS:
+        with _lock:
+            translateUpdate(parseUpdate(text))
 
 
 #: An operation that fails: nothing is loaded from there, so an update ends here.

@@ -184,8 +184,8 @@ def _odd_character(query: str, tokens: Sequence[Token]) -> Iterator[tuple[str, s
     if odd is None:
         return
     where = _place(query, odd)
-    if odd.text in "\"'":
-        hint = f"close the string that opens {where}; write quotes inside it as \\{odd.text}"
+    if odd.text[0] in "\"'":
+        hint = f"close the string that opens {where}; write quotes inside it as \\{odd.text[0]}"
         yield "open-string", hint
     elif odd.text in "“”‘’„":
         yield "curly-quotes", f"use straight quotes instead of {odd.text} {where}"

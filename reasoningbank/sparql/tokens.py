@@ -52,7 +52,8 @@ _PATTERN = re.compile(
             r"(?P<number>(?:\d+\.\d*|\.\d+|\d+)[eE][+-]?\d+|\d+\.\d+|\.\d+|\d+)",
             rf"(?P<word>[{_BASE}][{_START}0-9]*)",
             r"(?P<punct><<\(|\)>>|<<|>>|\{\||\|\}|\^\^|&&|\|\||!=|<=|>=|[-+*/^|!=<>(){}\[\].,;~?])",
-            r"(?P<other>.)",
+            # A string without its end whole: else the search runs again at each quotation mark.
+            r"""(?P<other>"(?:[^"\\\n\r]|\\.)*|'(?:[^'\\\n\r]|\\.)*|.)""",
         )
     ),
     re.DOTALL,

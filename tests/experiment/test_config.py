@@ -107,6 +107,7 @@ def test_an_invalid_setting_is_named_in_one_line(
         (HEAD + "[budget]\ntool_cals = 1\n" + ARM, "did you mean tool_calls?"),
         (HEAD + ARM + 'memory = {source = "gold", kind = []}\n', "did you mean kinds?"),
         (HEAD + "[learning]\nqwertz = 1\n" + ARM, "known are attempts, consolidate, tasks"),
+        (HEAD + ARM + "temp = 0.5\n", "did you mean temperature?"),
     ],
 )
 def test_an_unknown_key_suggests_one_that_its_table_has(

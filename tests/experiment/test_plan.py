@@ -19,6 +19,7 @@ from reasoningbank.experiment import (
 )
 from reasoningbank.experiment.plan import hidden_tasks, plan_run
 
+BANKS = Path(__file__).parents[2] / "experiments" / "banks"
 TASKS = [
     Task(
         f"t{i}",
@@ -156,6 +157,18 @@ def test_an_arm_of_golds_without_any_is_reported(split: str, trials: int) -> Non
     plan = plan_run(experiment)
     assert [(one.code, one.fields["arm"], one.fields["trials"]) for one in plan.denied] == (
         [("no-examples", "gold", trials)] if trials else []
+    )
+
+
+@pytest.mark.parametrize(("split", "trials"), [("all", 161), ("dev", 0)])
+def test_an_arm_whose_bank_rests_on_what_is_evaluated_is_reported(split: str, trials: int) -> None:
+    memory = {"source": "bank", "bank": str(BANKS / "uniprot.jsonl")}
+    arms = [{"name": "bank", "agent": "direct", "memory": memory}, {"name": "o", "agent": "oracle"}]
+    plan = plan_run(
+        parse_experiment({"name": "x", "pack": "uniprot", "arms": arms, "tasks": {"split": split}})
+    )
+    assert [(one.code, one.fields["arm"], one.fields["trials"]) for one in plan.denied] == (
+        [("no-examples", "bank", trials)] if trials else []
     )
 
 

@@ -309,6 +309,8 @@ SPELLED = """SELECT ?w { GRAPH <http://liita.it/data> {
         ("Words that express sadness", EMOTIONS % "elita:Disgusto", ["missing-value"]),
         ("Find nouns expressing sadness", EMOTIONS % "elita:Disgusto", ["missing-value"] * 2),
         ("Which antonyms do words of joy have?", EMOTIONS % "elita:Gioia", ["missing-pattern"]),
+        ("Give an antonym of a word of joy", EMOTIONS % "elita:Gioia", ["missing-pattern"]),
+        ("Words of joy and their polarity", EMOTIONS % "elita:Gioia", ["missing-pattern"]),
         ("Aggettivi che finiscono in '-bile'", SPELLED % "bile$", []),
         ("Aggettivi che finiscono in '-bile'", SPELLED % "oso$", ["not-named"]),
         ("Aggettivi in -bile", SPELLED % "oso$", ["not-named"]),

@@ -331,6 +331,8 @@ WRONG: list[tuple[str, list[tuple[str, dict[str, Any]]]]] = [
         "SELECT ?p { ?p up:mnemonic ?m FILTER(?m = up:P53_HUMAN) }",
         [("resource-for-text", {"instead": '"P53_HUMAN"'})],
     ),
+    # No property is named, so none has literals only.
+    ("SELECT ?p { ?p ?q taxon:99999999 }", [("unknown-resource", {"name": "taxon:99999999"})]),
     (
         "SELECT ?p { ?p a GO:0005634 }",
         [("only-subclasses", {"instead": "?p rdfs:subClassOf GO:0005634"})],

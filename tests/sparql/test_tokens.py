@@ -7,12 +7,16 @@ import sys
 
 import pyoxigraph
 import pytest
+from pyparsing import ParseException
 
 from reasoningbank.algebra.queries import RowFilter
 from reasoningbank.algebra.terms import ProgramError
+from reasoningbank.corpus import load_pack
 from reasoningbank.errors import QueryError
 from reasoningbank.ldp.exchange import Refused, updated
+from reasoningbank.nl2sparql import load_patterns, patterns_of_query
 from reasoningbank.sparql import prepare
+from reasoningbank.sparql.query import parse_update
 from reasoningbank.sparql.tokens import check_update_size, tokenize
 
 SERVICE = "SERVICE <http://evil.example/> { ?s ?p ?o }"
@@ -105,6 +109,24 @@ def test_no_nesting_hides_in_an_iri(operand: str) -> None:
 )
 def test_iris_stay_iris_where_they_can_stand(query: str, iris: int) -> None:
     assert sum(token.kind == "iri" for token in tokenize(query)) == iris
+
+
+@pytest.mark.parametrize("mark", ["'", '"'])
+def test_a_string_without_its_end_is_read_once(mark: str) -> None:
+    tokens = tokenize(f"ASK {{ ?s ?p {mark}" + f"a\\{mark}" * 16_000 + "\n}")
+    assert [token.kind for token in tokens[-2:]] == ["other", "punct"]
+    assert len(tokens) == 6
+
+
+def test_what_takes_rdflib_minutes_is_not_given_to_it() -> None:
+    patterns = load_patterns(load_pack("liita"))
+    for items in (",".join("1" * 2_000), f"( {'1 ' * 2_000})"):
+        query = f"SELECT (COUNT(*) AS ?n) {{ ?s ?p {items} }}"
+        assert patterns_of_query(query, patterns) == ()
+    with pytest.raises(ParseException):
+        parse_update(f"INSERT DATA {{ <s:s> <p:p> {','.join('1' * 20)}")
+    # A long one is left to Oxigraph, which is not asked here.
+    parse_update(f"INSERT DATA {{ <s:s> <p:p> {','.join('1' * 2_000)}")
 
 
 def test_long_texts_cost_no_squares() -> None:
