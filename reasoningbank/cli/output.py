@@ -137,8 +137,8 @@ class TimeLeft:
         known = [arm for arm, times in self._measured.items() if times and arm in self._expected]
         spent = sum(sum(self._measured[arm]) for arm in known)
         foreseen = sum(self._expected[arm] * len(self._measured[arm]) for arm in known)
-        # How much slower this machine is than the one of the past runs.
-        pace = spent / foreseen if foreseen else 1.0
+        # How much slower this machine is than the one of the past runs; few seconds say little.
+        pace = (spent + 10) / (foreseen + 10)
         total, unknown = 0.0, []
         for arm, todo in self._todo.items():
             mine = self._measured[arm]

@@ -61,6 +61,10 @@ def test_the_time_left_is_a_lower_bound_while_an_arm_is_unknown() -> None:
     # This machine takes twice as long as the one of the past runs.
     left.finished("direct", 131.0)
     assert str(left) == "about 12 min 3 s left"
+    # A trial of milliseconds that starts slowly says nothing of the others.
+    left = output.TimeLeft({"oracle": 3, "rag": 3}, {"oracle": 0.03, "rag": 60.0})
+    left.finished("oracle", 2.0)
+    assert str(left) == "about 1 min 15 s left"
 
 
 def test_a_line_a_trial_says_whether_it_is_right_by_arm(
