@@ -153,8 +153,7 @@ def unknown_key(
     choices = sorted(known)
     given = (meant or {}).get(wrong.lower())
     # A key of another table is meant, unless the word is all but a key of this one.
-    near = [known for known in choices if wrong and known.startswith(wrong)]
-    near = near or difflib.get_close_matches(wrong, choices, n=1, cutoff=0.85 if home else 0.65)
+    near = difflib.get_close_matches(wrong, choices, n=1, cutoff=0.85 if home else 0.6)
     if given in choices or (near and not (given and home)):
         return f"unknown key; did you mean {given if given in choices else near[0]}?"
     if home:

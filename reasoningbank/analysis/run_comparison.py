@@ -300,11 +300,10 @@ def _differences(one: _ComparedRun, two: _ComparedRun, arm: str, against: str) -
     for part, what in _HASHED.items():
         if one.hashes.get(part) != two.hashes.get(part):
             notes.append(f"{what} differ")
-    codes = [run.manifest.get("code") or {} for run in (one, two)]
-    if not any(codes):
+    of = (one.manifest, two.manifest)
+    if not any(said.get("code") for said in of):
         notes.append("the commits are not on record and may differ")
-    versions = [run.manifest.get("versions") or {} for run in (one, two)]
-    a, b = ({**code, **found} for code, found in zip(codes, versions, strict=True))
+    a, b = ({**(said.get("code") or {}), **(said.get("versions") or {})} for said in of)
     packages = {n: f"{n} {a.get(n, '?')} / {b.get(n, '?')}" for n in sorted(a.keys() | b.keys())
                 if a.get(n) != b.get(n)}  # fmt: skip
     if packages:

@@ -42,7 +42,10 @@ Layer = Literal["L0", "L1", "L2", "L3"]
 
 _NAME = r"^[A-Za-z0-9][A-Za-z0-9_.-]*$"
 #: Keys for words that others use for them.
-_MEANT = {"model": "lm", "llm": "lm", "judge": "judge_lm", "prompt": "agent", "dataset": "pack"}
+_MEANT = {
+    "model": "lm", "llm": "lm", "judge": "judge_lm", "prompt": "agent", "dataset": "pack",
+    "temp": "temperature",
+}  # fmt: skip
 #: Tables that may be written as one value, with the key of that value.
 _SHORT = {"executor": "kind", "endpoint": "url"}
 
