@@ -93,7 +93,7 @@ class ArmComparison:
         kind = "permutations" if self.unit == "permutation" else "seeds"
         groups = f" in {counted(self.groups, 'group')}" if self.unit == "group" else ""
         each = ", ".join(f"{one:+z.2f}" for one in self.by_seed)
-        repeats = f" × {most} {kind} ({each})" if most > 1 else ""
+        repeats = f" × {most} {kind}{f' ({each})' if each else ''}" if most > 1 else ""
         scope = f"{counted(self.tasks, 'task')}{groups}{repeats}"
         interval = f"95% CI {self.low:+z.2f} to {self.high:+z.2f}"
         holm = f", {_p(self.p_holm)} after Holm" if self.family > 1 else ""

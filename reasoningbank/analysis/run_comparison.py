@@ -146,7 +146,6 @@ def compare_runs(
     if one.name == two.name and one is not two:
         one.name, two.name = str(first.path), str(second.path)
     metric, unit = metric or one.plan.metric, unit or one.plan.unit
-    level = one.plan.settings.get("level")
     pairs = _pairs(one, two, arm, against)
     every = [] if arm else [(run, name) for run in (one, two) for name in run.scores]
     unpaired = tuple(f"{run.name}:{n}" for run, n in every if (n, n) not in pairs)
@@ -155,7 +154,7 @@ def compare_runs(
         where, hint = f"{first.path}, {second.path}", "compare runs of one corpus"
         raise UsageError("the runs share no task", where=where, hint=hint, code="no-shared-task")
     notes = _check_tasks(one, two, shared) + one.notes() + ([] if one is two else two.notes())
-    if level:
+    if level := one.plan.settings.get("level"):
         notes.append(f"tasks of all levels are compared, and in the experiment those of {level}")
     found, differing = [], []
     for name, other in pairs:

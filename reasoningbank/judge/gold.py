@@ -180,9 +180,10 @@ def _sort_keys(outer: Sequence[Token]) -> tuple[str, ...] | None:
     pairs = enumerate(pairwise(outer), 2)
     begin = next((at for at, (a, b) in pairs if a.is_word("ORDER") and b.is_word("BY")), len(outer))
     conditions = takewhile(lambda t: not t.is_word("LIMIT", "OFFSET", "VALUES"), outer[begin:])
-    text = " ".join(token.text for token in conditions)
+    text = f" {' '.join(token.text for token in conditions)} "
     for found in _ALIAS.finditer(" ".join(token.text for token in outer[:begin])):
-        text = text.replace(found[1], f"?{found[2]}")
+        text = text.replace(f" {found[1]} ", f" ?{found[2]} ")
+    text = text.strip()
     if _SORT_KEY.sub("", text):
         return None
     return tuple(found[1] or found[2] for found in _SORT_KEY.finditer(text))

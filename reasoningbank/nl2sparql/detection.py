@@ -244,8 +244,9 @@ class Seen(NamedTuple):
 def seen_in(sparql: str) -> Seen | None:
     """Return what signs are compared with; None if the query does not parse."""
     try:
-        parse_once(sparql)
+        # First, since it refuses what would take rdflib minutes.
         walked = read_statements(sparql)
+        parse_once(sparql)
     except Exception:  # rdflib raises pyparsing's errors and bare ones
         return None
     own = walked.statements

@@ -291,7 +291,7 @@ class Constants:
         """Return what to write for a resource where the values of the pattern are literals."""
         predicate, written = self.pattern.predicate, self.pattern.object
         resource, look = self.look.name(written), self.look
-        if resource is None or predicate.startswith("?") or look.name(predicate) == RDF_TYPE:
+        if resource is None or predicate[:1] in "?$" or look.name(predicate) == RDF_TYPE:
             return None
         values = self._values(self._open, _SAMPLE)
         if not values or not all(isinstance(value, Literal) for value in values):

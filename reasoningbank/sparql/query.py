@@ -28,14 +28,7 @@ from reasoningbank.errors import QueryError
 from reasoningbank.sparql.endpoint import same_address
 from reasoningbank.sparql.syntax import refuse_unreadable, syntax_error
 from reasoningbank.sparql.terms import STANDARD_PREFIXES, expanded
-from reasoningbank.sparql.tokens import (
-    Edit,
-    apply_edits,
-    check_query_size,
-    origin,
-    position,
-    tokenize,
-)
+from reasoningbank.sparql.tokens import Edit, apply_edits, origin, position, tokenize
 from reasoningbank.sparql.tree import Form, QueryTree, outline
 
 #: rdflib takes up to a second for as many, and the square of their number for SERVICEs; others are
@@ -241,8 +234,6 @@ _lock = threading.Lock()
 
 def parse_algebra(text: str) -> Query:
     """Parse a query with rdflib and translate it into the algebra; thread-safe."""
-    # rdflib's time grows with the square of the length.
-    check_query_size(tokenize(text))
     with _lock:
         return translateQuery(parseQuery(text))
 

@@ -98,6 +98,17 @@ def test_over_groups_a_group_is_one_observation() -> None:
     assert "20 tasks in 5 groups" in by_group.sentence()
 
 
+def test_arms_without_a_seed_in_common_have_no_difference_by_seed() -> None:
+    first, second = (
+        [score(name, "t", 1.0, seed=seed) for seed in seeds]
+        for name, seeds in (("a", (0, 1)), ("b", (2, 3)))
+    )
+    found = compare_arms(first, second)
+    assert found is not None
+    assert found.by_seed == ()
+    assert "1 task × 2 seeds: " in found.sentence()
+
+
 def test_groups_of_one_task_are_compared_as_tasks() -> None:
     first, second = arm("a", [1.0] * 8 + [0.0] * 2), arm("b", [0.0] * 10)
     by_task, by_group = (compare_arms(first, second, unit=unit) for unit in ("task", "group"))

@@ -341,6 +341,7 @@ QUERIES = [
         "ORDER BY DESC(COUNT(?y)) MAX(?y) LIMIT 1",
         Window(0, 1, ("n", "m")),
     ),
+    ("SELECT ?ab (?a AS ?c) { ?ab ?p ?a } ORDER BY ?ab LIMIT 1", Window(0, 1, ("ab",))),
     (
         "SELECT ?x (COUNT(*) AS ?n) { ?x ?p ?y } GROUP BY ?x HAVING (COUNT(*) > 2) "
         "ORDER BY DESC(?n) LIMIT 3 VALUES ?x { 1 2 }",
