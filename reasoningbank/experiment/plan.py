@@ -118,7 +118,11 @@ def plan_run(
         # A bare folder of examples: namespaces are known only from what the examples declare.
         shown = (task.expected_sparql for task in corpus if task.id not in hidden)
         pack = replace(pack, prefixes=corpus_prefixes(shown))
-    known = [*(stream or split_tasks(corpus).train), *_examples_in_banks(experiment)]
+    # Each bank is read once, however many arms begin with it.
+    begun = {named_bank(arm): arm for arm in experiment.arms}
+    banks = {name: _bank_items(arm) for name, arm in begun.items()}
+    examples = (item.pattern for items in banks.values() for item in items if item.src == "gold")
+    known = [*(stream or split_tasks(corpus).train), *examples]
     found = levels(selected, known, pack.prefixes)
     selected = [task.changed(level=found[task.id]) for task in selected]
     wanted = {find_task(run, task_id).id for task_id in tasks}
@@ -133,7 +137,11 @@ def plan_run(
         and (not wanted or (job.task.id in wanted and not job.teaches))
     ]
     by_task = _hidden_by_task(experiment, corpus)
-    denied = tuple(_denied(pack, jobs, hidden, by_task, stream))
+    # As each trial's leakage filter has them.
+    held_out = [*selected, *split_tasks(corpus).test]
+    frozen = {named_bank(arm) for arm in experiment.arms if arm.memory.source == "bank"}
+    bare = {name for name in frozen if banks[name] and _all_leak(banks[name], held_out, pack)}
+    denied = tuple(_denied(pack, jobs, hidden, by_task, stream, bare))
     sets = tuple(corpus), tuple(selected), hidden, tuple(jobs), tuple(stream)
     return Plan(pack, *sets, by_task, denied, training)
 
@@ -144,6 +152,7 @@ def _denied(
     hidden: frozenset[str],
     by_task: Mapping[str, frozenset[str]],
     golds: Sequence[Task],
+    bare_banks: Collection[str],
 ) -> Iterator[Finding]:
     """Yield a finding for each arm that has trials without anything that it is made of."""
     arms = {job.arm.name: job.arm for job in jobs}
@@ -161,12 +170,10 @@ def _denied(
     if not any(held.isdisjoint((task.id, task.group)) for task in golds):
         of_golds = (job.arm.name for job in jobs if job.arm.memory.source == "gold")
         yield from named(of_golds, "no gold: the run evaluates them all", "run fewer tasks")
-    for name, arm in arms.items():
-        items = _bank_items(arm) if arm.memory.source == "bank" else ()
-        if items and all(any({o.task, o.group} & held for o in item.origins) for item in items):
-            trials = [job.arm.name for job in jobs if job.arm.name == name]
-            why = "no item of its bank: all rest on tasks that the run evaluates"
-            yield from named(trials, why, "run fewer tasks")
+    of_banks = (job.arm for job in jobs if job.arm.memory.source == "bank")
+    of_bare = (arm.name for arm in of_banks if named_bank(arm) in bare_banks)
+    why = "no item of its bank: all rest on held-out tasks"
+    yield from named(of_bare, why, "run fewer tasks")
     if not shown:
         return
     from reasoningbank.nl2sparql.examples import examples_left
@@ -334,11 +341,12 @@ def select_tasks(tasks: Sequence[Task], selection: TaskSelection) -> list[Task]:
     return chosen
 
 
-def _examples_in_banks(experiment: Experiment) -> list[str]:
-    """Return the golds of few-shot examples in the banks that arms begin with."""
-    begun = {named_bank(arm): arm for arm in experiment.arms}
-    items = (item for arm in begun.values() for item in _bank_items(arm))
-    return [item.pattern for item in items if item.src == "gold"]
+def _all_leak(items: Iterable[MemoryItem], held_out: Iterable[Task], pack: Pack) -> bool:
+    """Return whether the leakage filter lets no item through."""
+    from reasoningbank.memory import LeakageFilter
+
+    leakage = LeakageFilter.of(None, held_out, prefixes=pack.prefixes)
+    return all(map(leakage.finding, items))
 
 
 def _bank_items(arm: Arm) -> Sequence[MemoryItem]:
