@@ -42,7 +42,9 @@ from reasoningbank.nl2sparql.hints import (
 )
 from reasoningbank.nl2sparql.words import LANGUAGES, QuestionToken, folded, read_tokens, stem
 from reasoningbank.schema import Schema, Statement, lint, read_statements
-from reasoningbank.schema.structure import Structure
+from reasoningbank.schema.lookups import read_literal
+from reasoningbank.schema.names import local_name
+from reasoningbank.schema.structure import Structure, is_datatype
 from reasoningbank.sparql import (
     STANDARD_PREFIXES,
     BooleanResult,
@@ -56,6 +58,7 @@ from reasoningbank.sparql import (
 )
 from reasoningbank.sparql.query import PreparedQuery
 from reasoningbank.sparql.tokens import tokenize
+from reasoningbank.sparql.tree import read_query
 
 Level = Literal["syntax", "semantic", "endpoint"]
 LEVELS: tuple[Level, ...] = ("syntax", "semantic", "endpoint")
@@ -288,7 +291,7 @@ def validate_semantic(
     ruled = list(_misused(constraints.properties, structure))
     skip = {one.fields["iri"] for one in ruled}
     problems = [
-        *_unnamed(question, prepared.text, pack),
+        *_unnamed(question, prepared.text, pack, structure),
         *_missing(question, prepared, pack, structure),
         *ruled,
         *filter(_counts, lint(prepared, schema, namespaces=namespaces, skip=skip)),
@@ -448,20 +451,25 @@ def _missing(
         )
 
 
-def _unnamed(question: str, sparql: str, pack: Pack) -> Iterator[Finding]:
+def _unnamed(question: str, sparql: str, pack: Pack, structure: Structure) -> Iterator[Finding]:
     """Yield a finding if quoted words, affixes or codes of a question are nowhere in the query."""
-    forms = (_IDENTIFIER, *load_patterns(pack).shapes.values())
+    shapes = load_patterns(pack).shapes
     named = [
         one
-        for one in read_tokens(question)
-        if one.kind in ("quoted", "affix")
-        or (one.kind == "code" and any(form.fullmatch(one.text) for form in forms))
+        for one in read_tokens(question, shapes)
+        if one.kind in ("quoted", "affix", *shapes)
+        or (one.kind == "code" and _IDENTIFIER.fullmatch(one.text))
     ]
     if not named:
         return
     kinds = ("string", "iri", "name")
     text = " ".join(_plain(token.text) for token in tokenize(sparql) if token.kind in kinds)
     missing = [one for one in named if not _is_named(one, text, sparql, pack)]
+    # The pack's files do not say which words are the names of an IRI.
+    things = _things(sparql, pack, structure)
+    by_iri = [one for one in missing if any(_may_be(thing, one) for thing in things)]
+    if len(by_iri) <= len(things):
+        missing = [one for one in missing if one not in by_iri]
     if missing:
         shown = _shown(missing)
         texts = [one.text.strip() for one in missing]
@@ -485,7 +493,10 @@ def _unnamed(question: str, sparql: str, pack: Pack) -> Iterator[Finding]:
 
 def _is_named(said: QuestionToken, text: str, sparql: str, pack: Pack) -> bool:
     """Return whether a query names something: as it is, in another form, or as a known value."""
-    plain = _plain(said.text.strip(" -"))
+    plain = _plain(said.text.strip(" -…."))
+    # Prefixed names and IRIs write a code's colon in two ways.
+    if said.kind != "quoted" and plain.replace(":", "_") in text.replace(":", "_"):
+        return True
     # A quoted word is a whole one: a query with "gattopardo" does not name 'gatto'.
     if plain in text and (
         said.kind != "quoted" or re.search(rf"(?<!\w){re.escape(plain)}(?!\w)", text)
@@ -496,11 +507,51 @@ def _is_named(said: QuestionToken, text: str, sparql: str, pack: Pack) -> bool:
         words = plain.split()
         if words and all(word.isalpha() and stem(word, language) in written for word in words):
             return True
+    if any(_spells(token.text, plain) for token in tokenize(sparql) if token.kind == "string"):
+        return True
     seen = seen_in(sparql)
     values = {one.pattern for one in value_detector_of(pack).detect(plain)}
     return seen is not None and any(
         one.name in values and is_shown(one, seen) for one in load_patterns(pack).values
     )
+
+
+def _spells(literal: str, word: str) -> bool:
+    """Return whether a regular expression, such as ``os[oa]$``, stands for a word, not for any."""
+    written = _plain(read_literal(literal) or "")
+    # A repeated group can take very long.
+    if not re.search(r"[\[|?(]", written) or re.search(r"[*+}]\)*[*+{]|\)[*+{]", written):
+        return False
+    try:
+        form = re.compile(written)
+    except re.error:
+        return False
+    return bool(form.fullmatch(word)) and not form.fullmatch("q" * len(word))
+
+
+def _may_be(iri: str, said: QuestionToken) -> bool:
+    """Return whether an IRI may be what a quoted word or a code of another form stands for."""
+    if said.kind == "quoted":
+        return said.text == said.text.strip("-")
+    form, other = (
+        re.sub(r"[^\W\d_]+", "a", re.sub(r"\d+", "9", text))
+        for text in (said.text, local_name(iri))
+    )
+    return said.kind == "code" and form != other
+
+
+def _things(sparql: str, pack: Pack, structure: Structure) -> set[str]:
+    """Return the IRIs of a query that are neither vocabulary nor values of the pack's rules."""
+    seen, patterns = seen_in(sparql), load_patterns(pack)
+    if seen is None:
+        return set()
+    known = {name for row in load_constraints(pack).properties for name in row.values}
+    for one in (*patterns.patterns, *patterns.values):
+        known.update(*(sign.names | sign.along for sign in one.signs))
+    roles = ("properties", "classes", "graphs", "services")
+    known.update(read_query(sparql).declared.values(), *(seen.names[role] for role in roles))
+    known.update(structure.query.dataset, structure.schema.classes, structure.schema.properties)
+    return {n for n in seen.names["names"] - known if n != "None" and not is_datatype(n)}
 
 
 def _plain(text: str) -> str:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from reasoningbank.corpus import Pack, load_corpus, load_pack
+from reasoningbank.corpus import Pack, load_corpus, load_pack, split_tasks
 from reasoningbank.errors import EndpointError
 from reasoningbank.nl2sparql import (
     load_examples,
@@ -319,6 +319,11 @@ SPELLED = """SELECT ?w { GRAPH <http://liita.it/data> {
         ("Emozioni di 'gatto'", EMOTIONS % "?x FILTER(STR(?x) = 'gatto')", []),
         ("Aggettivi che contengono '-zz-'", SPELLED % "zz", []),
         ("Parole di 'tristezze'", EMOTIONS % "?x FILTER(STR(?x) = 'tristezza')", []),
+        ("Aggettivi in 'oso' o 'osa'", SPELLED % "os[oa]$", []),
+        ("Aggettivi in 'oso' o 'osa'", SPELLED % "(oso|osa)$", []),
+        ("Aggettivi in 'oso' o 'osa'", SPELLED % "[a-z]+$", ["not-named"]),
+        ("Aggettivi in 'oso' o 'osa'", SPELLED % "(o|s)*a", ["not-named"]),
+        ("Words with a polarity over 0.9", "SELECT ?e { ?e marl:hasPolarityValue ?v }", []),
     ],
 )
 def test_a_query_has_what_its_question_asks_for(
@@ -326,6 +331,30 @@ def test_a_query_has_what_its_question_asks_for(
 ) -> None:
     found = validate_semantic(query, "liita", question=question).problems
     assert [problem.code for problem in found] == expected
+
+
+@pytest.mark.parametrize(
+    ("question", "query", "expected"),
+    [
+        ("Which proteins are in the 'nucleus'?", "?l up:cellularComponent location:191", []),
+        ("Which proteins are in the 'nucleus'?", "?p a up:Protein", ["not-named"]),
+        ("Which proteins have EC 2.7.11.1?", "?p up:enzyme ec:2.7.11.1", []),
+        ("Which proteins have EC 2.7.11.1?", "?p up:enzyme ec:2.7.11.2", ["not-named"]),
+        ("Which proteins have GO:0005634?", "?p up:classifiedWith GO:0005634", []),
+        ("Which proteins have GO:0005634?", "?p up:classifiedWith obo:GO_0005634", []),
+        ("Which proteins have GO:0005634?", "?p up:classifiedWith GO:0005635", ["not-named"]),
+        ("What rests on ECO:0000269?", "?p up:evidence obo:ECO_0000269", []),
+        ("What rests on ECO:0000269?", "?p up:evidence ?e", ["not-named"]),
+        ("How heavy is Y3146_SACD2?", "uniprotkb:Q4JC07 up:sequence/up:mass ?p", []),
+        ("How heavy is Y3146_SACD2?", "?p up:sequence/up:mass ?m", ["not-named"]),
+        ("How many proteins has Homo sapiens?", "?p up:organism taxon:9606", ["missing-pattern"]),
+    ],
+)  # fmt: skip
+def test_names_and_codes_of_uniprot(question: str, query: str, expected: list[str]) -> None:
+    sparql = f"SELECT DISTINCT ?p {{ {query} }}"
+    found = validate_semantic(sparql, "uniprot", question=question).problems
+    own = ("not-named", "missing-pattern")
+    assert [problem.code for problem in found if problem.code in own] == expected
 
 
 def test_hints_name_the_value_and_the_end_of_the_word() -> None:
@@ -348,6 +377,19 @@ def test_hints_name_the_value_and_the_end_of_the_word() -> None:
 FIXED = """SELECT DISTINCT ?label { GRAPH <http://liita.it/data> { ?l ontolex:writtenRep "morte" }
 ?e ontolex:canonicalForm ?l .
 GRAPH <http://w3id.org/elita> { ?e elita:HasEmotion ?x . ?x rdfs:label ?label } }"""
+
+
+@pytest.mark.parametrize("name", ["liita-instances", "uniprot-instances"])
+def test_golds_of_instances_pass_with_their_questions(name: str) -> None:
+    pack = load_pack(name)
+    wrong = {}
+    for language in pack.languages:
+        split = split_tasks(load_corpus(pack, language=language).tasks)
+        for task in (*split.train, *split.dev):
+            found = validate_semantic(task.expected_sparql, pack, question=task.query).problems
+            if found:
+                wrong[task.query] = [(one.code, one.what) for one in found]
+    assert wrong == {}
 
 
 @pytest.mark.parametrize("name", ["liita", "liita-test", "uniprot"])
