@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple
+from urllib.parse import urljoin
 
 from pyoxigraph import Literal, NamedNode
 
@@ -168,10 +169,13 @@ class LabelSearch:
         if not _LOCAL_NAME.fullmatch(local) or " " in prefix or "/" in prefix:
             local = ""
         spaces = {name.lower(): space for name, space in config.namespaces.items()}
-        # `EC 2.7.1.20`, `chebi:15377`; a name alone may be of any namespace.
+        # `EC 2.7.1.20`, `chebi:15377`; a name alone, or a number (`keyword 26`), may be of any
+        # namespace, and `MIM:104300` of one beside them: `…/mim/` beside `…/taxonomy/`.
         wanted = [spaces[prefix.lower()]] if prefix.lower() in spaces else []
-        if not prefix or not wanted:
-            wanted += () if " " in self.text else config.prefixes.values()
+        if not wanted and (" " not in self.text or local.isdecimal()):
+            wanted += config.prefixes.values()
+            webs = [one for one in wanted if prefix.isalpha() and one.startswith("http")]
+            wanted += dict.fromkeys(urljoin(one, f"../{prefix.lower()}/") for one in webs)
         names = dict.fromkeys((local, local.upper())) if local else ()
         meant |= dict.fromkeys(NamedNode(space + name) for space in wanted for name in names)
         if not meant:
