@@ -179,10 +179,9 @@ def _fetched(partial: Path) -> int:
 
 
 def _is_verified(weights: ModelWeights, path: Path, report: Report = lambda _: None) -> bool:
-    def tell(done: int) -> None:
-        report(PullProgress("verify", done, weights.size))
-
-    return path.stat().st_size == weights.size and sha256_of(path, tell) == weights.sha256
+    return path.stat().st_size == weights.size and weights.sha256 == sha256_of(
+        path, lambda done: report(PullProgress("verify", done, weights.size))
+    )
 
 
 def sha256_of(path: Path, tell: Callable[[int], None] = lambda _: None) -> str:
