@@ -222,25 +222,25 @@ def waits(retries: Retries) -> Iterator[float]:
         yield retries.backoff_s * 3.0**number
 
 
+@dataclass
 class Retrier:
     """Runs trials until no infrastructure error ends them, or retries run out. Thread-safe."""
 
-    def __init__(self, retries: Retries, pause: Callable[[float], bool | None]) -> None:
-        self._retries = retries
-        self._pause = pause
-        self._down = False
+    retries: Retries
+    pause: Callable[[float], bool | None]
+    _down: bool = False
 
     def run(self, trial: Trial) -> TrialRecord | None:
         """Return the record of a trial's last try; None if the run was stopped during a wait."""
         record, tries, wasted = trial.run(), 1, Usage()
-        for seconds in () if self._down else waits(self._retries):
+        for seconds in () if self._down else waits(self.retries):
             if record.status != "error":
                 break
             # A provider may say when it will answer again.
             asked = (one.get("fields", {}).get("retry_after") or 0.0 for one in record.findings)
             seconds = max(seconds, *asked, 0.0)
             logger.info("%s: %s; retry in %g s", record.key, record.error, seconds)
-            if self._pause(seconds):
+            if self.pause(seconds):
                 return None
             spent, record, tries = record.usage, trial.run(), tries + 1
             if record.usage is not spent:

@@ -12,8 +12,8 @@ import itertools
 import threading
 import time
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from reasoningbank.agents.program import Predictors
@@ -23,21 +23,16 @@ from reasoningbank.experiment.compile import Compilation, compiled_for
 from reasoningbank.experiment.config import Arm, Experiment, bank_arm, control_of, seeds_of
 from reasoningbank.experiment.context import Given, Recall, RunContext
 from reasoningbank.experiment.executors import RecordWriter, waits
-from reasoningbank.experiment.memory_sources import read_bank
+from reasoningbank.experiment.memory_sources import read_bank, read_snapshot, write_snapshot
 from reasoningbank.experiment.plan import Job, Plan, named_bank, permuted
 from reasoningbank.experiment.recall import MemoryParts
 from reasoningbank.experiment.records import Step, TrialKey, TrialRecord, snapshot_name, step_name
 from reasoningbank.experiment.settings import RetrievedMemory
-from reasoningbank.experiment.streams import (
-    experiences_of,
-    outcome_of,
-    read_snapshot,
-    retrieved_in,
-    write_snapshot,
-)
 from reasoningbank.experiment.trial import Trial, judge_attempts
 from reasoningbank.findings import counted
+from reasoningbank.judge import RAN, findings_of, is_judged, rule_verdict
 from reasoningbank.memory import Counters, MemoryBank, Snapshot
+from reasoningbank.memory.experience import Experience
 from reasoningbank.trajectory import Usage
 
 
@@ -512,3 +507,70 @@ class TaskStream:
             usage=distilled.usage if distilled else Usage(),
             seconds=round(time.monotonic() - began, 3),
         )
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The verdicts of judges on an attempt, and the one that is learned from."""
+
+    success: bool | None
+    used: str
+    judges: Mapping[str, bool | None] = field(default_factory=dict)
+
+
+def outcome_of(
+    arm: Arm,
+    metric: str,
+    verdict: Mapping[str, Any] | None,
+    judgements: Mapping[str, Mapping[str, Any]],
+) -> Outcome:
+    """Return the verdict on an attempt that an arm learns from."""
+    said, key = dict(verdict or {}), "lenient" if metric == "lenient" else "strict"
+    judges: dict[str, bool | None] = {"execution": bool(said.get(key)) if is_judged(said) else None}
+    successes = {name: words.get("success") for name, words in judgements.items()}
+    judges |= {name: one if isinstance(one, bool) else None for name, one in successes.items()}
+    rule = rule_verdict(said)
+    judges.setdefault("rule", rule["success"] if rule else None)
+    lm, believed = f"lm:{arm.judge_lm}", arm.learns_from
+    if believed != "both":
+        used = "execution" if believed == "execution" else lm
+        return Outcome(judges.get(used), used, judges)
+    agreed = judges["execution"] if judges["execution"] == judges.get(lm) else None
+    return Outcome(agreed, f"execution and {lm}", judges)
+
+
+def experiences_of(record: TrialRecord, arm: Arm, task: Task, metric: str) -> Iterator[Experience]:
+    """Yield the attempts of a trial that can be learned from, the chosen one first."""
+    for attempt in record.attempts():
+        said = attempt.verdict or {}
+        outcome = outcome_of(arm, metric, said, attempt.judgements)
+        if outcome.success is None:
+            continue
+        ran = said.get("status") in RAN
+        yield Experience(
+            task=task.id,
+            group=task.group,
+            corpus=task.corpus,
+            question=record.question,
+            sparql=attempt.sparql,
+            success=outcome.success,
+            judge=outcome.used,
+            ran=ran,
+            rows=int(said.get("n_predicted") or 0) if ran else None,
+            trajectory=attempt.trajectory,
+            trial=str(record.key),
+            model=arm.lm,
+            findings=findings_of(said) if arm.learns_from != "lm" else (),
+            time=record.started,
+        )
+
+
+def retrieved_in(record: TrialRecord) -> tuple[str, ...]:
+    """Return the ids of the items that a trial was shown, each once."""
+    shown = (
+        item
+        for trajectory in (attempt.trajectory for attempt in record.attempts())
+        for event in trajectory.of("memory_retrieved")
+        for item in trajectory.resolve(event.data).get("items") or ()
+    )
+    return tuple(dict.fromkeys(str(item["id"]) for item in shown))

@@ -138,16 +138,14 @@ def _event(
     if not messages:
         messages = [{"role": "user", "content": str(inputs.get("prompt") or "")}]
     first, *others = outputs if isinstance(outputs, list) and outputs else [outputs]
-    counts = asdict(used)
-    event: dict[str, Any] = {
-        "model": str(getattr(lm, "model", "")),
+    model = str(getattr(lm, "model", ""))
+    served = getattr(entry.get("response"), "model", None)
+    event = {
+        "model": model,
         "messages": list(messages),
         "response": _text_of(first),
-        **{name: counts.pop(name) for name in _ALWAYS},
-    }
-    served = getattr(entry.get("response"), "model", None)
-    extra = {
-        **counts,
+        **asdict(used),
+        "from_cache": used.from_cache or None,
         "reasoning": _field(first, "reasoning_content") or None,
         "tool_calls": [
             {"tool": _field(function, "name"), "arguments": _field(function, "arguments")}
@@ -157,11 +155,10 @@ def _event(
         # Asked for with ``n``; tokens and dollars are those of all.
         "other_responses": [_text_of(one) for one in others] or None,
         # A local server names the file; the run's manifest has its hash.
-        "served_as": None if event["model"].startswith("local/") else served,
-        "from_cache": used.from_cache or None,
+        "served_as": None if model.startswith("local/") else served,
         "adaptations": [f"{a.field} {a.action}" for a in entry.get("adaptations", ())] or None,
     }
-    return event | {k: v for k, v in extra.items() if v is not None}
+    return {name: fact for name, fact in event.items() if fact is not None or name in _ALWAYS}
 
 
 def entry_of(lm: Any, outputs: Any) -> Mapping[str, Any]:

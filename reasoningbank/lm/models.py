@@ -175,12 +175,12 @@ def open_lm(
         SetupError: If weights or key are missing or wrong, or the server does not start.
     """
     model = parse_name(name)
-    versions: dict[str, Any] = {"dspy": version("dspy")}
     if not model.is_local:
         check_hosted(name, api_base=api_base, api_key_env=api_key_env)
         address = api_base or hosted_at(name)
-        hosted = {"model": name, "api_base": address, "litellm": version("litellm")}
-        yield ModelHandle(name, {**hosted, **versions}, api_base, api_key_env, workers)
+        versions = {"litellm": version("litellm"), "dspy": version("dspy")}
+        hosted = {"model": name, "api_base": address, **versions}
+        yield ModelHandle(name, hosted, api_base, api_key_env, workers)
         return
     need_package("xllamacpp", "local")
     api_base = api_base or (None if own else os.environ.get(SERVER_VARIABLE)) or None
@@ -192,12 +192,12 @@ def open_lm(
         sha256 = weights_named(model.text).sha256
         path = require(model.text) if api_base is None else None
     alias = f"{model.stem}@{sha256[:12]}"
-    fingerprint = {
+    fingerprint: dict[str, Any] = {
         "model": model.stem,
         "sha256": sha256,
         "xllamacpp": version("xllamacpp"),
         "context": context,
-        **versions,
+        "dspy": version("dspy"),
     }
     if api_base is not None:
         api_base = api_base.rstrip("/")

@@ -13,12 +13,8 @@ from reasoningbank.errors import ModelError
 from reasoningbank.experiment import Arm, Experiment, RunFolder, TrialKey, TrialRecord
 from reasoningbank.experiment import session as sessions
 from reasoningbank.experiment import trial as trials
-from reasoningbank.experiment.streams import (
-    experiences_of,
-    outcome_of,
-    read_snapshot,
-    retrieved_in,
-)
+from reasoningbank.experiment.memory_sources import read_snapshot
+from reasoningbank.experiment.session import experiences_of, outcome_of, retrieved_in
 from reasoningbank.trajectory import Recorder
 
 TASK = Task("t1", "Which?", "SELECT ?the_gold {}", "http://e/", group="g", corpus="Trees")
