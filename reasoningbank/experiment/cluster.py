@@ -19,10 +19,10 @@ import time
 import weakref
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 from concurrent.futures import CancelledError
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -125,11 +125,10 @@ class Cluster:
     storage: RunStorage
     share: Callable[[int], None]
     driver: bool
-
-    def __post_init__(self) -> None:
-        self._slots = self._sharers = 1
-        self._banks: weakref.WeakValueDictionary[str, Any] = weakref.WeakValueDictionary()
-        self._lock = threading.Lock()
+    _slots: int = 1
+    _sharers: int = 1
+    _banks: MutableMapping[str, Any] = field(default_factory=weakref.WeakValueDictionary)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def slots(self) -> int:
         """Return how many trials may be handed out: one waits, so that no worker does."""

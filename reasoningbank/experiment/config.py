@@ -396,9 +396,6 @@ def load_experiment(path: Path, changes: Sequence[str] = ()) -> Experiment:
         path: The file. One under ``experiments/`` is found from every working directory.
         changes: Settings that replace the file's; see `apply_changes`.
 
-    Returns:
-        The experiment.
-
     Raises:
         UsageError: If the file is missing, is not TOML or has an invalid setting; the message
             names the key and what is allowed there.

