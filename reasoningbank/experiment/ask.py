@@ -116,11 +116,7 @@ class Solver:
     language: str = ""
 
     def ask(self, question: str, watch: Callable[[Event], None] | None = None) -> AskResult:
-        """Answer a question.
-
-        Args:
-            question: In natural language.
-            watch: Called with each event of the trajectory as it is recorded.
+        """Answer a question; `watch` is called with each event as it is recorded.
 
         Raises:
             UsageError: If the question is empty.
@@ -252,13 +248,9 @@ def open_solver(
     every_example: bool = False,
     on_notice: Callable[[str], None] = lambda _: None,
 ) -> Iterator[Solver]:
-    """Open endpoint, model and memory for the length of a block; arguments as of `open_program`.
+    """Open endpoint, model and memory for a block; arguments and errors as of `open_program`.
 
     Without a model (`lm` is None) only `Solver.program` can be used.
-
-    Raises:
-        UsageError: If a name is unknown, or the agent needs a gold query.
-        SetupError: If the machine lacks something.
     """
     check_blind(agent)
     if snapshot and memory is None:

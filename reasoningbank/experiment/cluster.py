@@ -19,9 +19,10 @@ import time
 import weakref
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 from concurrent.futures import CancelledError
-from dataclasses import dataclass, replace
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -124,11 +125,10 @@ class Cluster:
     storage: RunStorage
     share: Callable[[int], None]
     driver: bool
-
-    def __post_init__(self) -> None:
-        self._slots = self._sharers = 1
-        self._banks: weakref.WeakValueDictionary[str, Any] = weakref.WeakValueDictionary()
-        self._lock = threading.Lock()
+    _slots: int = 1
+    _sharers: int = 1
+    _banks: MutableMapping[str, Any] = field(default_factory=weakref.WeakValueDictionary)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def slots(self) -> int:
         """Return how many trials may be handed out: one waits, so that no worker does."""
@@ -163,13 +163,11 @@ class Cluster:
             raise SetupError(what, where="executor", hint=hint, code="no-cluster") from error
 
     def _bank(self, name: str) -> Any:
-        """Return the future of a snapshot, which Dask brings to each worker that needs it once.
-
-        It is the result of a task, so that it is there again if the worker that holds it dies.
-        """
+        """Return the future of a snapshot, which Dask brings to each worker that needs it once."""
         with self._lock:
             future = self._banks.get(name)
             if future is None:
+                # The result of a task is there again if the worker that holds it dies.
                 raw = gzip.compress(self.storage.content(snapshot_name(name)), mtime=0)
                 future = self.client.submit(bytes, raw, key=f"reasoningbank-bank-{name}")
                 self._banks[name] = future
@@ -355,23 +353,15 @@ class WorkerSetup(distributed.WorkerPlugin):  # type: ignore[misc]
         assert record is not None
         return record
 
-    @contextlib.contextmanager
-    def _bank(self, job: Job, name: str, raw: bytes | None) -> Iterator[Any]:
+    def _bank(self, job: Job, name: str, raw: bytes | None) -> AbstractContextManager[Any]:
         """Open the bank of a snapshot, if any; that of a stream's step is used once."""
-        if raw is None:
-            yield None
-            return
         with self._lock:
-            bank = self._banks.get(name)
-            if bank is None:
+            if raw is not None and name not in self._banks:
                 bank = self._parts.open_bank(Snapshot.parse(raw, name=f"{name}.jsonl", where=name))
-                if not job.teaches:
-                    self._banks[name] = self._stack.enter_context(bank)
-        try:
-            yield bank
-        finally:
-            if self._banks.get(name) is not bank:
-                bank.close()
+                if job.teaches:
+                    return bank
+                self._banks[name] = self._stack.enter_context(bank)
+            return contextlib.nullcontext(None if raw is None else self._banks[name])
 
     def _open(self) -> RunContext:
         plan, there = self._plan, self._plan.pack

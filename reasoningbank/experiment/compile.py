@@ -11,7 +11,7 @@ import inspect
 import io
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
@@ -62,12 +62,6 @@ def _options(optimizer: str) -> tuple[set[str], set[str]]:
     kinds = [kind, dspy.BootstrapFewShot] if optimizer == "KNNFewShot" else [kind]
     made = {name for one in kinds for name in inspect.signature(one.__init__).parameters}
     return made - _GIVEN, set(inspect.signature(kind.compile).parameters) - _GIVEN
-
-
-def compiled_for(folder: RunFolder, arm: str, seed: int, task: str) -> Predictors | None:
-    """Return what the agent of a trial is given; None if it is not compiled yet."""
-    programs: Mapping[str, Predictors] = (folder.program(arm, seed) or {}).get("programs", {})
-    return programs.get("") or programs.get(task)
 
 
 @dataclass

@@ -396,9 +396,6 @@ def load_experiment(path: Path, changes: Sequence[str] = ()) -> Experiment:
         path: The file. One under ``experiments/`` is found from every working directory.
         changes: Settings that replace the file's; see `apply_changes`.
 
-    Returns:
-        The experiment.
-
     Raises:
         UsageError: If the file is missing, is not TOML or has an invalid setting; the message
             names the key and what is allowed there.
@@ -445,11 +442,10 @@ def _path(location: Sequence[str | int], data: Mapping[str, Any]) -> str:
 def _unknown(location: Sequence[str | int]) -> str:
     """Return what is said of a key that its table does not have."""
     tables: list[type[BaseModel]] = [Experiment]
-    for part in filter(None, map(str, location[:-1])):
+    for part in map(str, location[:-1]):
         fields = [one.model_fields[part] for one in tables if part in one.model_fields]
-        sources = (getattr(one.model_fields.get("source"), "annotation", None) for one in tables)
-        tagged = [one for one, of in zip(tables, sources, strict=True) if part in get_args(of)]
         inner = [one for field in fields for one in _tables_in(field.annotation)]
+        tagged = [one for one in tables if one.__name__.lower() == f"{part}memory"]
         tables = inner or tagged or tables
     wrong = str(location[-1])
     meant = _MEANT.get(wrong.lower(), wrong)

@@ -95,16 +95,9 @@ def open_context(
 
 @contextlib.contextmanager
 def context_at(
-    config: EndpointConfig,
-    pack: Pack,
-    golds: GoldStore,
-    *,
-    models: Mapping[str, ModelHandle] | None = None,
-    spare_sandboxes: int = 0,
-    hidden: frozenset[str] = frozenset(),
-    hidden_by_task: Mapping[str, frozenset[str]] | None = None,
+    config: EndpointConfig, pack: Pack, golds: GoldStore, *, spare_sandboxes: int = 0, **given: Any
 ) -> Iterator[RunContext]:
-    """Open the context of a running endpoint for the length of a block."""
+    """Open the context of a running endpoint for a block; `given`: models, and what is hidden."""
     declared = Schema.of_files(pack.schema) if pack.schema else None
     if declared is not None:
         # Report a broken schema now, not from a tool in the middle of a trial.
@@ -121,13 +114,11 @@ def context_at(
             pack=pack,
             schema=Schema.of(config, pack.schema),
             profile=profile,
-            models=models or {},
             sandboxes=sandboxes,
             demonstrations=tuple(
                 one for path in demonstration_files(pack) for one in load_demonstrations(path)
             ),
-            hidden=hidden,
-            hidden_by_task=hidden_by_task or {},
+            **given,
         )
 
 

@@ -74,10 +74,9 @@ class RecordWriter:
     def ended(self, job: Job, record: TrialRecord | None) -> None:
         """Write the record of a trial, and stop the run if that, or too many trials, failed."""
         if record is not None:
-            patience = 0.0 if isinstance(self._failure, RecordError) else self.retries.write_s
             try:
                 check_served(self.folder, record)
-                write_patiently(self.folder, record, patience, self.on_notice)
+                self._write(record)
                 self._fresh += 1
             except (RecordError, UsageError) as error:
                 self._end(error)
@@ -114,6 +113,22 @@ class RecordWriter:
                 how = f"to run again: reasoningbank rerun {where} --status {status}"
                 self.on_notice(f"{counted(trials, 'trial')} ended in {FAILURES[status]}; {how}")
 
+    def _write(self, record: TrialRecord) -> Path:
+        """Write a record; retry while that fails, e.g. on a full disk."""
+        patience_s = 0.0 if isinstance(self._failure, RecordError) else self.retries.write_s
+        waited, wait = 0.0, 0.5
+        while True:
+            try:
+                return self.folder.write(record)
+            except RecordError as error:
+                if waited >= patience_s:
+                    raise
+                if not waited:
+                    self.on_notice(f"{error}; writing is retried for {patience_s:g} s")
+                wait = min(2 * wait, patience_s - waited, 10.0)
+                time.sleep(wait)
+                waited += wait
+
     def _note_failure(self, record: TrialRecord) -> None:
         self._failed[record.status] += 1
         for finding in record.findings:
@@ -137,28 +152,6 @@ class RecordWriter:
     def _report(self, key: TrialKey, record: TrialRecord | None) -> None:
         state, seconds = self.state.state, time.monotonic() - self._began
         self.on_progress(Progress(state.total, state.done, self._fresh, key, record, seconds))
-
-
-def write_patiently(
-    folder: RunFolder,
-    record: TrialRecord,
-    patience_s: float,
-    on_notice: Callable[[str], None],
-    sleep: Callable[[float], None] = time.sleep,
-) -> Path:
-    """Write a record; retry while that fails, e.g. on a full disk."""
-    waited, wait = 0.0, 0.5
-    while True:
-        try:
-            return folder.write(record)
-        except RecordError as error:
-            if waited >= patience_s:
-                raise
-            if not waited:
-                on_notice(f"{error}; writing is retried for {patience_s:g} s")
-            wait = min(2 * wait, patience_s - waited, 10.0)
-            sleep(wait)
-            waited += wait
 
 
 def run_chains(
@@ -222,25 +215,25 @@ def waits(retries: Retries) -> Iterator[float]:
         yield retries.backoff_s * 3.0**number
 
 
+@dataclass
 class Retrier:
     """Runs trials until no infrastructure error ends them, or retries run out. Thread-safe."""
 
-    def __init__(self, retries: Retries, pause: Callable[[float], bool | None]) -> None:
-        self._retries = retries
-        self._pause = pause
-        self._down = False
+    retries: Retries
+    pause: Callable[[float], bool | None]
+    _down: bool = False
 
     def run(self, trial: Trial) -> TrialRecord | None:
         """Return the record of a trial's last try; None if the run was stopped during a wait."""
         record, tries, wasted = trial.run(), 1, Usage()
-        for seconds in () if self._down else waits(self._retries):
+        for seconds in () if self._down else waits(self.retries):
             if record.status != "error":
                 break
             # A provider may say when it will answer again.
             asked = (one.get("fields", {}).get("retry_after") or 0.0 for one in record.findings)
             seconds = max(seconds, *asked, 0.0)
             logger.info("%s: %s; retry in %g s", record.key, record.error, seconds)
-            if self._pause(seconds):
+            if self.pause(seconds):
                 return None
             spent, record, tries = record.usage, trial.run(), tries + 1
             if record.usage is not spent:

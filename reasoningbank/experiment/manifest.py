@@ -17,8 +17,8 @@ from reasoningbank.agents import PROMPT_VERSION
 from reasoningbank.corpus import Pack, Task
 from reasoningbank.errors import RecordError, UsageError
 from reasoningbank.experiment.config import Experiment, parse_experiment, seeds_of
-from reasoningbank.experiment.context import hash_files
-from reasoningbank.experiment.plan import find_bank, named_bank
+from reasoningbank.experiment.context import data_files, demonstration_files, hash_files
+from reasoningbank.experiment.plan import Plan, find_bank, named_bank
 from reasoningbank.experiment.records import RunFolder, TrialKey, TrialRecord
 from reasoningbank.experiment.settings import BankMemory
 from reasoningbank.experiment.state import now
@@ -29,16 +29,12 @@ _PACKAGES = ("dspy", "litellm", "oxigraph", "pyoxigraph", "rdflib", "xllamacpp")
 
 
 def build_manifest(
-    experiment: Experiment,
-    tasks: Sequence[Task],
-    data: Iterable[Path],
-    models: Mapping[str, Mapping[str, Any]],
-    prompts: Mapping[str, str],
-    memory: Mapping[str, Any] | None = None,
-    stream: Sequence[Task] = (),
-    training: Mapping[str, Sequence[Task]] | None = None,
+    experiment: Experiment, plan: Plan, models: Mapping[str, Mapping[str, Any]]
 ) -> dict[str, Any]:
-    """Return the manifest of a run."""
+    """Return the manifest of a run; `models` are their fingerprints by name."""
+    tasks, pack, training = plan.tasks, plan.pack, plan.training
+    stream = plan.stream if experiment.mode == "learn" else ()
+    memory = _memory_hashes(experiment, pack, plan.stream)
     return {
         "version": 1,
         "experiment": experiment.model_dump(mode="json"),
@@ -51,10 +47,10 @@ def build_manifest(
         },
         "hashes": {
             "corpus": hash_tasks(tasks),
-            "store": hash_files(data),
+            "store": hash_files(() if experiment.endpoint else data_files(pack)),
             "models": dict(models),
-            "prompts": dict(prompts),
-            **({"memory": dict(memory)} if memory else {}),
+            "prompts": {"demonstrations": hash_files(demonstration_files(pack))},
+            **({"memory": memory} if memory else {}),
             **({"training": {a: hash_tasks(t) for a, t in training.items()}} if training else {}),
         },
         "tasks": [task.id for task in tasks],
@@ -234,7 +230,7 @@ def replacements(folder: RunFolder, again: Iterable[TrialKey]) -> Callable[[Tria
     return note
 
 
-def memory_hashes(experiment: Experiment, pack: Pack, stream: Sequence[Task]) -> dict[str, Any]:
+def _memory_hashes(experiment: Experiment, pack: Pack, stream: Sequence[Task]) -> dict[str, Any]:
     """Return hashes of what memory rests on; empty if no arm uses memory."""
     if not experiment.uses_memory:
         return {}

@@ -19,10 +19,16 @@ from reasoningbank.errors import RecordError, UsageError
 from reasoningbank.experiment.config import Arm
 from reasoningbank.experiment.context import opened_endpoint
 from reasoningbank.experiment.plan import named_bank
-from reasoningbank.experiment.records import RunFolder, Step
+from reasoningbank.experiment.records import RunFolder, Step, snapshot_name
 from reasoningbank.experiment.settings import EndpointSettings
-from reasoningbank.experiment.storage import plain, read_json, shipped, unpacked, write_atomically
-from reasoningbank.experiment.streams import read_snapshot
+from reasoningbank.experiment.storage import (
+    RunStorage,
+    plain,
+    read_json,
+    shipped,
+    unpacked,
+    write_atomically,
+)
 from reasoningbank.memory import MemoryBank, Snapshot, compose
 from reasoningbank.memory.bank import import_items
 from reasoningbank.memory.distill import Distiller
@@ -79,6 +85,22 @@ def read_items(where: Path, snapshot: str = "") -> Snapshot:
     if format is None:
         return Snapshot.read(where)
     return Snapshot.of(from_rdf(unpacked(where, ""), format, where=str(where)))
+
+
+def read_snapshot(folder: RunStorage, name: str) -> Snapshot:
+    """Return a bank's snapshot by its hash."""
+    file = snapshot_name(name)
+    where = str(folder.file(file))
+    try:
+        return Snapshot.parse(folder.content(file), name=f"{name}.jsonl", where=where)
+    except UsageError as error:
+        raise RecordError(f"is damaged ({error.what})", where=where) from error
+
+
+def write_snapshot(folder: RunStorage, snapshot: Snapshot) -> None:
+    """Write a bank's snapshot unless it exists."""
+    if not folder.exists(snapshot_name(snapshot.hash)):
+        snapshot.write(folder.path / "memory")
 
 
 def read_bank(arm: Arm, seed: int) -> Snapshot:

@@ -160,21 +160,18 @@ def metrics_by_arm(records: Iterable[TrialRecord]) -> dict[str, float]:
     for part, mine in sorted(parts.items()):
         judged = [r for r in mine if r.judged]
         prices = [r.usage.dollars for r in mine if r.usage.dollars is not None]
-        found |= {
-            f"{part}/trials": len(mine),
-            f"{part}/judged": len(judged),
-            f"{part}/errors": sum(r.failed for r in mine),
-            f"{part}/strict": sum(r.strict for r in judged),
-        }
+        said: dict[str, float] = {"trials": len(mine), "judged": len(judged)}
+        said |= {"errors": sum(r.failed for r in mine), "strict": sum(r.strict for r in judged)}
         if judged:
-            found |= {
-                f"{part}/strict_rate": fmean(r.strict for r in judged),
-                f"{part}/f1": fmean(r.f1 for r in judged),
-                f"{part}/tokens_median": median(r.usage.tokens for r in judged),
-                f"{part}/seconds_median": median(r.usage.seconds for r in judged),
+            said |= {
+                "strict_rate": fmean(r.strict for r in judged),
+                "f1": fmean(r.f1 for r in judged),
+                "tokens_median": median(r.usage.tokens for r in judged),
+                "seconds_median": median(r.usage.seconds for r in judged),
             }
         if prices:
-            found[f"{part}/dollars"] = sum(prices)
+            said["dollars"] = sum(prices)
+        found |= {f"{part}/{name}": value for name, value in said.items()}
     return found
 
 

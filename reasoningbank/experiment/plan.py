@@ -136,29 +136,22 @@ def plan_run(
         if (not only or job.arm.name in only)
         and (not wanted or (job.task.id in wanted and not job.teaches))
     ]
-    by_task = _hidden_by_task(experiment, corpus)
     # As each trial's leakage filter has them.
     held_out = [*selected, *split_tasks(corpus).test]
     frozen = {named_bank(arm) for arm in experiment.arms if arm.memory.source == "bank"}
     bare = {name for name in frozen if banks[name] and _all_leak(banks[name], held_out, pack)}
-    denied = tuple(_denied(pack, jobs, hidden, by_task, stream, bare))
     sets = tuple(corpus), tuple(selected), hidden, tuple(jobs), tuple(stream)
-    return Plan(pack, *sets, by_task, denied, training)
+    plan = Plan(pack, *sets, _hidden_by_task(experiment, corpus), training=training)
+    return replace(plan, denied=tuple(_denied(plan, bare)))
 
 
-def _denied(
-    pack: Pack,
-    jobs: Sequence[Job],
-    hidden: frozenset[str],
-    by_task: Mapping[str, frozenset[str]],
-    golds: Sequence[Task],
-    bare_banks: Collection[str],
-) -> Iterator[Finding]:
+def _denied(plan: Plan, bare_banks: Collection[str]) -> Iterator[Finding]:
     """Yield a finding for each arm that has trials without anything that it is made of."""
-    arms = {job.arm.name: job.arm for job in jobs}
+    jobs, arms = plan.jobs, {job.arm.name: job.arm for job in plan.jobs}
     agents = {name: make_agent(arm.agent, **arm.options) for name, arm in arms.items()}
     made = {name for name, agent in agents.items() if getattr(agent, "needs_examples", False)}
-    shown = [(j.arm.name, by_task.get(j.task.id, hidden)) for j in jobs if j.arm.name in made]
+    hidden = plan.hidden_by_task
+    shown = [(j.arm.name, hidden.get(j.task.id, plan.hidden)) for j in jobs if j.arm.name in made]
     held = {key for job in jobs if not job.teaches for key in (job.task.id, job.task.group)} - {""}
 
     def named(trials: Iterable[str], why: str, hint: str) -> Iterator[Finding]:
@@ -167,7 +160,7 @@ def _denied(
             fields = {"arm": name, "trials": number}
             yield Finding("no-examples", what, where=f"arm {name}", hint=hint, fields=fields)
 
-    if not any(held.isdisjoint((task.id, task.group)) for task in golds):
+    if not any(held.isdisjoint((task.id, task.group)) for task in plan.stream):
         of_golds = (job.arm.name for job in jobs if job.arm.memory.source == "gold")
         yield from named(of_golds, "no gold: the run evaluates them all", "run fewer tasks")
     of_banks = (job.arm for job in jobs if job.arm.memory.source == "bank")
@@ -178,7 +171,7 @@ def _denied(
         return
     from reasoningbank.nl2sparql.examples import examples_left
 
-    left = {ids: examples_left(pack, ids) for ids in {ids for _, ids in shown}}
+    left = {ids: examples_left(plan.pack, ids) for ids in {ids for _, ids in shown}}
     bare = (name for name, ids in shown if not left[ids])
     hint = "run fewer tasks, or set leave_out = 'group'"
     yield from named(bare, "no example: all of the pack are left out", hint)

@@ -149,23 +149,22 @@ class MemoryParts:
                 seconds = time.monotonic() - began
             if memory.as_tools:
                 tools = self._tools(job, memory, bank, leakage)
-        text, question = "", ""
+        text = ""
         if arm.layers or memory.in_context:
             context = self.builder(arm).build(job.task.query, found)
             # What is recorded is what was shown.
             text, found = context.text, context.retrieval
-        if arm.entity_linking:
-            question = self.asked(arm, job.task.query)
-        recall = Recall(
-            given.bank, text, question=question, adopt=adopt, tools=tools, seconds=seconds
-        )
-        if found is None:
-            return recall
-        return replace(
-            recall,
-            demonstrations=tuple(one.demonstration for one in found.demonstrations),
-            examples=tuple(one.example for one in found.found if one.example is not None),
-            event=found.to_event(),
+        turns, items = (found.demonstrations, found.found) if found else ((), ())
+        return Recall(
+            given.bank,
+            text,
+            demonstrations=tuple(one.demonstration for one in turns),
+            examples=tuple(one.example for one in items if one.example is not None),
+            question=self.asked(arm, job.task.query),
+            adopt=adopt,
+            tools=tools,
+            event=found.to_event() if found else None,
+            seconds=seconds,
         )
 
     def asked(self, arm: Arm, question: str) -> str:
@@ -236,11 +235,7 @@ class MemoryParts:
         seed = job.seed if isinstance(memory, RandomMemory) else None
         given: dict[str, Any] = {"leakage": leakage, "scope": self._scope, "random_seed": seed}
         given |= {"kinds": _kinds(memory), "items": memory.items, "tokens": memory.tokens}
-
-        def make(recorder: Recorder) -> Mapping[str, Callable[..., Any]]:
-            return MemoryTools(bank, recorder=recorder, **given).as_dspy_tools()
-
-        return make
+        return lambda recorder: MemoryTools(bank, recorder=recorder, **given).as_dspy_tools()
 
 
 def _kinds(memory: RetrievedMemory) -> frozenset[Any] | None:

@@ -109,7 +109,7 @@ def rejudge_run(
         raise UsageError(what, where=str(folder.path), hint=hint, code="archived")
     with hold_run(target):
         if not in_place:
-            _copy(folder, target, manifest, on_notice)
+            _copy(folder, target, on_notice)
         outcome = Rejudged(judge, target)
         with open_judge(judge, target, on_notice) as opened:
             todo = _todo(outcome, arms, again, on_notice)[:limit]
@@ -142,16 +142,11 @@ def _check_same_model(folder: RunFolder, judge: str, now: Mapping[str, Any]) -> 
         raise UsageError(what, where=str(folder.path), hint=hint, code="another-judge")
 
 
-def _copy(
-    folder: RunFolder,
-    target: RunFolder,
-    manifest: Mapping[str, Any],
-    on_notice: Callable[[str], None],
-) -> None:
+def _copy(folder: RunFolder, target: RunFolder, on_notice: Callable[[str], None]) -> None:
     """Copy what is not in the target yet, or was run again since; leave out damaged trials."""
     folder.require_same_run(target)
     if target.manifest is None:
-        target.write_manifest(manifest)
+        target.write_manifest(folder.require_manifest())
     for part in ("memory", "learning"):
         for name in folder.names(f"{part}/.*"):
             if not target.exists(name):

@@ -10,12 +10,7 @@ from dataclasses import replace
 from reasoningbank.agents import asks_model
 from reasoningbank.errors import RecordError, UsageError, need_package
 from reasoningbank.experiment.config import Experiment
-from reasoningbank.experiment.context import (
-    data_files,
-    demonstration_files,
-    hash_files,
-    open_context,
-)
+from reasoningbank.experiment.context import open_context
 from reasoningbank.experiment.executors import (
     Observer,
     Progress,
@@ -23,7 +18,7 @@ from reasoningbank.experiment.executors import (
     Retrier,
     run_chains,
 )
-from reasoningbank.experiment.manifest import build_manifest, memory_hashes, open_run, replacements
+from reasoningbank.experiment.manifest import build_manifest, open_run, replacements
 from reasoningbank.experiment.plan import Job, Plan, is_done, plan_run, sandboxed
 from reasoningbank.experiment.records import RunFolder, TrialKey, TrialRecord
 from reasoningbank.experiment.settings import LearnedMemory
@@ -52,7 +47,7 @@ def run_experiment(
     on_notice: Callable[[str], None] = lambda _: None,
     observers: Sequence[Observer] = (),
 ) -> RunFolder:
-    """Run every trial of the experiment that is not on disk yet.
+    """Run every trial of the experiment that is not on disk yet, and return the folder.
 
     After the first interrupt (Ctrl-C, SIGTERM) no further trial begins and those in flight are
     finished; the second interrupt abandons them.
@@ -70,9 +65,6 @@ def run_experiment(
         on_notice: Called with one line for people, e.g. about a damaged file.
         observers: Called with each new record, one at a time; their exceptions are reported and
             end nothing.
-
-    Returns:
-        The folder.
 
     Raises:
         UsageError: If the experiment names something unknown, the folder holds another run or a
@@ -103,16 +95,8 @@ def run_experiment(
                 opened = stack.enter_context(open_lm(name, workers=min(workers, LOCAL_SLOTS)))
                 rate = experiment.executor.limits.get(name)
                 models[name] = opened if rate is None else replace(opened, limit=rate)
-            manifest = build_manifest(
-                experiment,
-                plan.tasks,
-                () if experiment.endpoint else data_files(plan.pack),
-                {name: model.fingerprint for name, model in models.items()},
-                {"demonstrations": hash_files(demonstration_files(plan.pack))},
-                memory_hashes(experiment, plan.pack, plan.stream),
-                plan.stream if experiment.mode == "learn" else (),
-                plan.training,
-            )
+            fingerprints = {name: model.fingerprint for name, model in models.items()}
+            manifest = build_manifest(experiment, plan, fingerprints)
             open_run(folder, manifest, on_notice, resumes=bool(todo))
             asked = {job.key.path for job in todo}
             for name in sorted(damaged) if missing else ():

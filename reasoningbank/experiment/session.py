@@ -12,32 +12,27 @@ import itertools
 import threading
 import time
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from reasoningbank.agents.program import Predictors
 from reasoningbank.corpus import Task, split_tasks
 from reasoningbank.errors import EndpointError, ModelError, RecordError, UsageError
-from reasoningbank.experiment.compile import Compilation, compiled_for
+from reasoningbank.experiment.compile import Compilation
 from reasoningbank.experiment.config import Arm, Experiment, bank_arm, control_of, seeds_of
 from reasoningbank.experiment.context import Given, Recall, RunContext
 from reasoningbank.experiment.executors import RecordWriter, waits
-from reasoningbank.experiment.memory_sources import read_bank
+from reasoningbank.experiment.memory_sources import read_bank, read_snapshot, write_snapshot
 from reasoningbank.experiment.plan import Job, Plan, named_bank, permuted
 from reasoningbank.experiment.recall import MemoryParts
 from reasoningbank.experiment.records import Step, TrialKey, TrialRecord, snapshot_name, step_name
 from reasoningbank.experiment.settings import RetrievedMemory
-from reasoningbank.experiment.streams import (
-    experiences_of,
-    outcome_of,
-    read_snapshot,
-    retrieved_in,
-    write_snapshot,
-)
 from reasoningbank.experiment.trial import Trial, judge_attempts
 from reasoningbank.findings import counted
+from reasoningbank.judge import RAN, findings_of, rule_verdict
 from reasoningbank.memory import Counters, MemoryBank, Snapshot
+from reasoningbank.memory.experience import Experience
 from reasoningbank.trajectory import Usage
 
 
@@ -227,9 +222,10 @@ class LearningSession:
         return False
 
     def _program(self, job: Job) -> Predictors | None:
-        if not job.arm.compile:
-            return None
-        return compiled_for(self.folder, *_place(job), job.task.id)
+        """Return what the agent of a trial is given; None if nothing is, or is compiled yet."""
+        found = self.folder.program(*_place(job)) if job.arm.compile else None
+        programs: Mapping[str, Predictors] = (found or {}).get("programs", {})
+        return programs.get("") or programs.get(job.task.id)
 
     def _limit(self, job: Job) -> int | None:
         """Return the most tokens of compiling; None without a limit, or before it is known."""
@@ -473,13 +469,13 @@ class TaskStream:
         """Learn from a trial; the bank is changed."""
         began, session = time.monotonic(), self._session
         (before, bank), metric = self.bank, session.experiment.metric
-        found = outcome_of(self.arm, metric, record.verdict, record.judgements)
+        found = outcome_of(self.arm, metric, record)
         experiences = list(experiences_of(record, self.arm, task, metric))
         distilled = self._distiller.distil(experiences) if experiences else None
         shown = retrieved_in(record)
         without = None
         if control is not None and control.verdict is not None and found.success is not None:
-            without = outcome_of(self.arm, metric, control.verdict, control.judgements).success
+            without = outcome_of(self.arm, metric, control).success
         right, wrong = found.success is True, found.success is False
         # Helped: only this trial succeeded; hurt: only the one without memory.
         counts = (right, wrong, right and without is False, wrong and without is True)
@@ -512,3 +508,65 @@ class TaskStream:
             usage=distilled.usage if distilled else Usage(),
             seconds=round(time.monotonic() - began, 3),
         )
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The verdicts of judges on an attempt, and the one that is learned from."""
+
+    success: bool | None
+    used: str
+    judges: Mapping[str, bool | None]
+
+
+def outcome_of(arm: Arm, metric: str, attempt: TrialRecord) -> Outcome:
+    """Return the verdict on an attempt that an arm learns from."""
+    said, key = attempt.verdict or {}, "lenient" if metric == "lenient" else "strict"
+    judges: dict[str, bool | None] = {"execution": bool(said.get(key)) if attempt.judged else None}
+    successes = {name: words.get("success") for name, words in attempt.judgements.items()}
+    judges |= {name: one if isinstance(one, bool) else None for name, one in successes.items()}
+    rule = rule_verdict(said)
+    judges.setdefault("rule", rule["success"] if rule else None)
+    lm, believed = f"lm:{arm.judge_lm}", arm.learns_from
+    if believed != "both":
+        used = "execution" if believed == "execution" else lm
+        return Outcome(judges.get(used), used, judges)
+    agreed = judges["execution"] if judges["execution"] == judges.get(lm) else None
+    return Outcome(agreed, f"execution and {lm}", judges)
+
+
+def experiences_of(record: TrialRecord, arm: Arm, task: Task, metric: str) -> Iterator[Experience]:
+    """Yield the attempts of a trial that can be learned from, the chosen one first."""
+    for attempt in record.attempts():
+        said = attempt.verdict or {}
+        outcome = outcome_of(arm, metric, attempt)
+        if outcome.success is None:
+            continue
+        ran = said.get("status") in RAN
+        yield Experience(
+            task=task.id,
+            group=task.group,
+            corpus=task.corpus,
+            question=record.question,
+            sparql=attempt.sparql,
+            success=outcome.success,
+            judge=outcome.used,
+            ran=ran,
+            rows=int(said.get("n_predicted") or 0) if ran else None,
+            trajectory=attempt.trajectory,
+            trial=str(record.key),
+            model=arm.lm,
+            findings=findings_of(said) if arm.learns_from != "lm" else (),
+            time=record.started,
+        )
+
+
+def retrieved_in(record: TrialRecord) -> tuple[str, ...]:
+    """Return the ids of the items that a trial was shown, each once."""
+    shown = (
+        item
+        for trajectory in (attempt.trajectory for attempt in record.attempts())
+        for event in trajectory.of("memory_retrieved")
+        for item in trajectory.resolve(event.data).get("items") or ()
+    )
+    return tuple(dict.fromkeys(str(item["id"]) for item in shown))

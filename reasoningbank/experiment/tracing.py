@@ -19,6 +19,8 @@ logger = logging.getLogger(__name__)
 
 #: Where MLflow itself keeps runs if nothing else is said.
 DEFAULT_URI = "sqlite:///mlflow.db"
+#: Seconds to wait for what is not logged yet when the run has ended.
+PATIENCE_S = 60.0
 
 _DATABASES = ("sqlite", "postgresql", "mysql", "mssql")
 _SCHEMES = (*_DATABASES, "http", "https", "databricks")
@@ -26,11 +28,7 @@ _SCHEMES = (*_DATABASES, "http", "https", "databricks")
 
 @contextlib.contextmanager
 def mlflow_tracer(
-    uri: str | None,
-    folder: RunFolder,
-    *,
-    on_failure: Callable[[str], None] = logger.warning,
-    patience_s: float = 60.0,
+    uri: str | None, folder: RunFolder, *, on_failure: Callable[[str], None] = logger.warning
 ) -> Iterator[Callable[[TrialRecord], None]]:
     """Trace a run in MLflow for the length of a block."""
     address = _checked(uri or os.environ.get("MLFLOW_TRACKING_URI") or DEFAULT_URI)
@@ -67,7 +65,7 @@ def mlflow_tracer(
         raise
     finally:
         waiting.put(status)
-        thread.join(patience_s)
+        thread.join(PATIENCE_S)
         if thread.is_alive():
             give_up(" is slow, and not every trial is traced;")
 

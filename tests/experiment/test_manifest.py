@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from reasoningbank.analysis import summarise
-from reasoningbank.corpus import Task
+from reasoningbank.corpus import Pack, Task
 from reasoningbank.errors import UsageError
 from reasoningbank.experiment import Experiment, RunFolder
 from reasoningbank.experiment.context import hash_files
@@ -21,15 +21,20 @@ from reasoningbank.experiment.manifest import (
     hash_tasks,
     open_run,
 )
+from reasoningbank.experiment.plan import Plan
 
 TASK = Task("t1", "Which?", "ASK {}", "http://e/", level="iid")
+
+
+def plan_of(*tasks: Task, root: Path = Path("none"), data: tuple[Path, ...] = ()) -> Plan:
+    return Plan(Pack("p", root, root, data=data), tasks, tasks, frozenset(), ())
 
 
 def test_it_says_what_was_run_on_what(
     tmp_path: Path, experiment_on: Callable[..., Experiment]
 ) -> None:
     experiment = experiment_on(tmp_path)
-    manifest = build_manifest(experiment, [TASK], [], {"m": {"sha256": "1"}}, {"d": "2"})
+    manifest = build_manifest(experiment, plan_of(TASK), {"m": {"sha256": "1"}})
     folder = RunFolder(tmp_path / "run")
     open_run(folder, manifest)
     primary = {"metric": "strict", "comparison": None, "unit": "task"}
@@ -63,8 +68,11 @@ def test_another_run_in_the_same_folder_is_refused(
     ) -> dict[str, object]:
         file = tmp_path / "data.nq"
         file.write_text(data, encoding="utf-8")
-        experiment = experiment_on(tmp_path, **rest)
-        return build_manifest(experiment, [task], [file], {"m": {"h": model}}, {"d": prompt})
+        turns = tmp_path / "hints" / "demonstrations.json"
+        turns.parent.mkdir(exist_ok=True)
+        turns.write_text(prompt, encoding="utf-8")
+        plan = plan_of(task, root=tmp_path, data=(file,))
+        return build_manifest(experiment_on(tmp_path, **rest), plan, {"m": {"h": model}})
 
     folder = RunFolder(tmp_path / "run")
     open_run(folder, manifest())
@@ -82,7 +90,7 @@ def test_a_run_is_resumed_with_another_number_of_cores(
     folder = RunFolder(tmp_path / "run")
     for threads in (2, 1):
         model = {"m": {"sha256": "1", "threads": threads}}
-        open_run(folder, build_manifest(experiment_on(tmp_path), [TASK], [], model, {}))
+        open_run(folder, build_manifest(experiment_on(tmp_path), plan_of(TASK), model))
     assert folder.manifest is not None
     assert folder.manifest["hashes"]["models"]["m"]["threads"] == 2
 
@@ -101,7 +109,7 @@ def begun(
     tmp_path: Path, experiment_on: Callable[..., Experiment]
 ) -> Callable[..., dict[str, Any]]:
     def manifest(**code: str) -> dict[str, Any]:
-        made = build_manifest(experiment_on(tmp_path), [], [], {}, {})
+        made = build_manifest(experiment_on(tmp_path), plan_of(), {})
         return {**made, "code": {**made["code"], **code}}
 
     return manifest

@@ -11,12 +11,15 @@ from typing import Any
 import pytest
 
 from reasoningbank.analysis.scores import Score
+from reasoningbank.corpus import Task
 from reasoningbank.errors import RecordError
-from reasoningbank.experiment import Retries, RunFolder, TrialRecord
-from reasoningbank.experiment.executors import Retrier, write_patiently
+from reasoningbank.experiment import Arm, Job, Retries, RunFolder, TrialRecord, executors
+from reasoningbank.experiment.executors import RecordWriter, Retrier
+from reasoningbank.experiment.state import StateWriter, Stop
 from reasoningbank.trajectory import Usage
 
 Make = Callable[..., TrialRecord]
+TASK = Task("t1", "Which?", "ASK {}", "http://e/")
 
 
 def settle(
@@ -123,20 +126,34 @@ class _Full(RunFolder):
         return super().write(record)
 
 
-def test_a_record_waits_for_space_and_is_written(tmp_path: Path, record: Make) -> None:
-    told: list[str] = []
+def written(
+    folder: RunFolder, record: TrialRecord, write_s: float, monkeypatch: pytest.MonkeyPatch
+) -> tuple[list[float], list[str]]:
+    """Write a record; return the seconds that were waited, and what was reported."""
     slept: list[float] = []
+    told: list[str] = []
+    monkeypatch.setattr(executors.time, "sleep", slept.append)
+    state, job = StateWriter(folder.path, 1, 0, 1), Job(Arm(name="a", agent="oracle"), TASK)
+    retries = Retries(write_s=write_s)
+    writer = RecordWriter(folder, retries, state, Stop(), lambda _: None, told.append)
+    writer.ended(job, record)
+    writer.finish()
+    return slept, told
+
+
+def test_a_record_waits_for_space_and_is_written(
+    tmp_path: Path, record: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
     folder = _Full(tmp_path, failures=3)
-    write_patiently(folder, record(), 60, told.append, slept.append)
+    slept, told = written(folder, record(), 60, monkeypatch)
     assert folder.exists(record().key.path)
     assert slept == [1.0, 2.0, 4.0]
     assert len(told) == 1
     assert "No space" in told[0]
 
 
-def test_patience_ends(tmp_path: Path, record: Make) -> None:
-    slept: list[float] = []
-    told: list[Any] = []
+def test_patience_ends(tmp_path: Path, record: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = _Full(tmp_path, failures=99)
     with pytest.raises(RecordError, match="No space"):
-        write_patiently(_Full(tmp_path, failures=99), record(), 5, told.append, slept.append)
-    assert sum(slept) == 5
+        written(folder, record(), 5, monkeypatch)
+    assert 99 - folder.failures == 4

@@ -32,7 +32,7 @@ from recorded import (
 
 from reasoningbank.analysis import summarise
 from reasoningbank.errors import SetupError, UsageError
-from reasoningbank.experiment import RunFolder, TrialRecord
+from reasoningbank.experiment import RunFolder, TrialRecord, tracing
 from reasoningbank.experiment.mlflow_store import TraceStore, metrics_by_arm, nanoseconds
 from reasoningbank.experiment.tracing import mlflow_tracer
 
@@ -359,7 +359,8 @@ def test_a_store_that_hangs_holds_nobody_up(
     hang = threading.Event()
     monkeypatch.setattr(TraceStore, "log", lambda self, record: hang.wait())
     folder.write(trial("rlm", "t1", 3))
-    with mlflow_tracer(uri, folder, on_failure=told.append, patience_s=0.1) as observe:
+    monkeypatch.setattr(tracing, "PATIENCE_S", 0.1)
+    with mlflow_tracer(uri, folder, on_failure=told.append) as observe:
         observe(trial("rlm", "t1", 3))
     # The store still hangs.
     assert len(told) == 1

@@ -38,7 +38,8 @@ from .scripted import Reply, chat, failure, scripted
     ],
 )
 def test_each_form_of_a_name_is_told_apart(text: str, kind: str) -> None:
-    assert parse_name(text).kind == kind
+    found = parse_name(text)
+    assert ("file" if found.path else "embedded" if found.is_local else "hosted") == kind
 
 
 def test_a_file_may_lie_in_the_home_folder() -> None:

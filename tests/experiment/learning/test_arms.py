@@ -17,9 +17,9 @@ from reasoningbank.analysis import summarise_run
 from reasoningbank.corpus import Task
 from reasoningbank.errors import UsageError
 from reasoningbank.experiment import Experiment, RunFolder, TrialKey, TrialRecord
+from reasoningbank.experiment.memory_sources import read_snapshot
 from reasoningbank.experiment.plan import plan_run
 from reasoningbank.experiment.records import snapshot_name
-from reasoningbank.experiment.streams import read_snapshot
 from reasoningbank.memory import MemoryItem, Provenance, Snapshot, Turn
 from reasoningbank.trajectory import Usage
 

@@ -13,13 +13,11 @@ from reasoningbank.errors import ModelError
 from reasoningbank.experiment import Arm, Experiment, RunFolder, TrialKey, TrialRecord
 from reasoningbank.experiment import session as sessions
 from reasoningbank.experiment import trial as trials
-from reasoningbank.experiment.streams import (
-    experiences_of,
-    outcome_of,
-    read_snapshot,
-    retrieved_in,
-)
+from reasoningbank.experiment.memory_sources import read_snapshot
+from reasoningbank.experiment.session import experiences_of, outcome_of, retrieved_in
 from reasoningbank.trajectory import Recorder
+
+Record = Callable[..., TrialRecord]
 
 TASK = Task("t1", "Which?", "SELECT ?the_gold {}", "http://e/", group="g", corpus="Trees")
 RIGHT = {"strict": True, "lenient": True, "status": "judged", "n_predicted": 2, "reason": "equal"}
@@ -51,18 +49,18 @@ def said(success: bool | None) -> dict[str, dict[str, Any]]:
     ],
 )
 def test_the_arms_judge_is_believed_and_the_others_are_kept(
-    judge: str, verdict: dict[str, Any], lm: bool | None, success: bool | None
+    record: Record, judge: str, verdict: dict[str, Any], lm: bool | None, success: bool | None
 ) -> None:
-    found = outcome_of(arm(judge), "strict", verdict, said(lm))
+    found = outcome_of(arm(judge), "strict", record(verdict=verdict, judgements=said(lm)))
     assert found.success is success
     assert found.judges["lm:j"] is lm
     assert set(found.judges) == {"execution", "lm:j", "rule"}
 
 
-def test_a_lenient_match_is_a_success_where_that_is_the_metric() -> None:
-    verdict = {**WRONG, "lenient": True}
-    assert outcome_of(arm(), "lenient", verdict, {}).success is True
-    assert outcome_of(arm(), "strict", verdict, {}).success is False
+def test_a_lenient_match_is_a_success_where_that_is_the_metric(record: Record) -> None:
+    trial = record(verdict={**WRONG, "lenient": True})
+    assert outcome_of(arm(), "lenient", trial).success is True
+    assert outcome_of(arm(), "strict", trial).success is False
 
 
 def rollout(sparql: str, verdict: dict[str, Any], lm: bool | None = None) -> dict[str, Any]:
@@ -73,7 +71,7 @@ def rollout(sparql: str, verdict: dict[str, Any], lm: bool | None = None) -> dic
 
 
 def test_every_attempt_is_an_experience_and_none_holds_the_gold(
-    record: Callable[..., TrialRecord],
+    record: Record,
 ) -> None:
     trial = record(
         sparql="SELECT ?x {}",
@@ -91,14 +89,14 @@ def test_every_attempt_is_an_experience_and_none_holds_the_gold(
 
 
 def test_attempts_of_which_nothing_is_believed_teach_nothing(
-    record: Callable[..., TrialRecord],
+    record: Record,
 ) -> None:
     trial = record(verdict=RIGHT, judgements=said(None), rollouts=(rollout("ASK {}", WRONG, True),))
     (only,) = experiences_of(trial, arm("lm"), TASK, "strict")
     assert (only.success, only.judge) == (True, "lm:j")
 
 
-def test_items_that_any_attempt_saw_are_counted(record: Callable[..., TrialRecord]) -> None:
+def test_items_that_any_attempt_saw_are_counted(record: Record) -> None:
     def saw(*ids: str) -> Recorder:
         recorder = Recorder()
         recorder.add("memory_retrieved", {"items": [{"id": one} for one in ids]})

@@ -14,9 +14,9 @@ from reasoningbank.agents import AGENTS, Attempt, Episode
 from reasoningbank.corpus import Task
 from reasoningbank.errors import EndpointError, RecordError
 from reasoningbank.experiment import Experiment, RunFolder, TrialKey, read_state, storage
+from reasoningbank.experiment.memory_sources import read_snapshot
 from reasoningbank.experiment.session import TaskStream
 from reasoningbank.experiment.storage import ARCHIVE
-from reasoningbank.experiment.streams import read_snapshot
 from reasoningbank.memory import Snapshot
 from reasoningbank.memory.distill import Distiller
 

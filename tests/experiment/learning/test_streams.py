@@ -14,9 +14,9 @@ from reasoningbank.analysis import summarise
 from reasoningbank.corpus import Task
 from reasoningbank.errors import UsageError
 from reasoningbank.experiment import Experiment, RunFolder, TrialKey
+from reasoningbank.experiment.memory_sources import read_snapshot
 from reasoningbank.experiment.plan import permuted, plan_run
 from reasoningbank.experiment.sampling import AGAIN
-from reasoningbank.experiment.streams import read_snapshot
 from reasoningbank.trajectory import Trajectory, Usage
 
 from .orchard import STREAM, TEST
