@@ -13,6 +13,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib.resources import files
+from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -264,11 +265,8 @@ def _named(runs: Runs) -> dict[str, RunFolder]:
         if not ((folder.path / "manifest.json").exists() or folder.trial_names()):
             folder.require_manifest()
         unique[folder.path.resolve()] = folder
-    names: list[str] = []
-    length = 0
-    while len(set(names)) < len(unique):
-        length += 1
-        names = ["/".join(path.parts[-length:]) for path in unique]
+    endings = (["/".join(path.parts[-n:]) for path in unique] for n in count(1))
+    names = next(names for names in endings if len(set(names)) == len(unique))
     return dict(zip(names, unique.values(), strict=True))
 
 

@@ -125,7 +125,7 @@ class MemoryRecords:
 
         steps: list[Step] = [step for _, step in readable(folder.read_steps())]
         steps.sort(key=lambda step: (step.arm, step.order, step.step))
-        states: dict[str, Counter[tuple[str, str]]] = defaultdict(Counter)
+        states: dict[str, dict[str, Counter[str]]] = defaultdict(lambda: defaultdict(Counter))
         origins: dict[tuple[str, str], frozenset[Origin]] = {}
         patterns: dict[str, str] = {}
         # Snapshots share most of their items: equal sets of origins are kept once.
@@ -134,7 +134,7 @@ class MemoryRecords:
             lambda error: damaged.append(Problem(Path(error.where), error.what))
         ):
             name, status = str(item.get("id")), str(item.get("status") or "active")
-            states[snapshot][status, str(item.get("src"))] += 1
+            states[snapshot][status][str(item.get("src"))] += 1
             found = frozenset(
                 Origin(*(str(source.get(key) or "") for key in Origin._fields))
                 for source in (item.get("provenance"), *(item.get("evidence") or ()))
@@ -168,13 +168,9 @@ class MemoryRecords:
         )
 
 
-def _bank(snapshot: str, states: Mapping[tuple[str, str], int]) -> StreamMemory:
-    active = {src: n for (status, src), n in sorted(states.items()) if status == "active"}
-    superseded, retired = (
-        sum(n for (status, _), n in states.items() if status == gone)
-        for gone in ("superseded", "retired")
-    )
-    return StreamMemory(snapshot, active, superseded, retired)
+def _bank(snapshot: str, states: Mapping[str, Counter[str]]) -> StreamMemory:
+    active = dict(sorted(states["active"].items()))
+    return StreamMemory(snapshot, active, states["superseded"].total(), states["retired"].total())
 
 
 @dataclass(frozen=True)
@@ -225,9 +221,7 @@ class ArmMemory:
     @property
     def rejected(self) -> Mapping[str, int]:
         """Distilled items that were not stored, by code of the reason, over all its streams."""
-        found: Counter[str] = Counter()
-        for bank in self.banks:
-            found.update(bank.rejected)
+        found = sum((Counter(bank.rejected) for bank in self.banks), Counter[str]())
         return dict(found.most_common())
 
 

@@ -22,7 +22,6 @@ Unit = Literal["task", "group"]
 #: Metrics that are 0 or 1.
 BINARY: frozenset[Metric] = frozenset({"strict", "lenient"})
 
-
 #: The opinions of the execution judge (by its name, `EXECUTION`) and others on an attempt.
 Opinions = Mapping[str, bool]
 EXECUTION = "execution"

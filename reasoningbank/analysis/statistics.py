@@ -311,13 +311,13 @@ def detectable_mean(n: int, sd: float) -> float | None:
 
 def pass_at_k(runs: int, successes: int, k: int) -> float:
     """Return the unbiased estimate that one of `k` runs succeeds (Chen et al. 2021)."""
-    _check_runs(runs, successes, k)
-    return 1 - math.comb(runs - successes, k) / math.comb(runs, k)
+    return 1 - pass_all_k(runs, runs - successes, k)
 
 
 def pass_all_k(runs: int, successes: int, k: int) -> float:
     """Return the unbiased estimate that `k` of `k` runs succeed: pass^k (Yao et al. 2024)."""
-    _check_runs(runs, successes, k)
+    if not 0 <= successes <= runs or not 1 <= k <= runs:
+        raise ValueError("needs 1 <= k <= runs and 0 <= successes <= runs")
     return math.comb(successes, k) / math.comb(runs, k)
 
 
@@ -359,8 +359,3 @@ def _students(mean: float, sd: float, n: int, bounds: tuple[float, float]) -> Un
     half = scipy.stats.t.ppf(_UPPER, n - 1) * sd / math.sqrt(n)
     low, high = np.clip([mean - half, mean + half], *bounds).tolist()
     return UnitMean(mean, low, high, "Student's t", sd, n)
-
-
-def _check_runs(runs: int, successes: int, k: int) -> None:
-    if not 0 <= successes <= runs or not 1 <= k <= runs:
-        raise ValueError("needs 1 <= k <= runs and 0 <= successes <= runs")

@@ -10,7 +10,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from pydantic import TypeAdapter, ValidationError
@@ -37,9 +37,6 @@ from reasoningbank.nl2sparql.hints import namespaces_of
 from reasoningbank.nl2sparql.words import asked_language
 from reasoningbank.schema import read_statements
 from reasoningbank.sparql import STANDARD_PREFIXES, prepare
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _TYPE = STANDARD_PREFIXES["rdf"] + "type"
 #: Steps of `rag` and of `graph` that report whether a query is valid: one per query.
@@ -286,28 +283,24 @@ def calibration_figures(rows: Iterable[TranslationRow]) -> dict[str, Any]:
     Two reference scores are given: that of always predicting the share of right queries, and that
     of confidence recalibrated on the other tasks (`fit_calibration`, five folds over tasks).
     """
-    # Takes half a second to import, which other commands need not wait for.
-    import pandas as pd
-
-    every = pd.DataFrame(
-        [(row.group or row.task, row.confidence, row.score, row.right) for row in rows],
-        columns=["task", "confidence", "score", "right"],
-    )
-    known = every.dropna(subset=["confidence"])
-    if known.empty:
+    every = [(row.group or row.task, row.confidence, row.score, row.right) for row in rows]
+    known = [(stated, right) for _, stated, _, right in every if stated is not None]
+    if not known:
         return {}
-    base = float(known["right"].mean())
-    # Rounded, since 3 / 5 is slightly above 0.6 in binary.
-    bins = (known["confidence"] * _BINS).round(9).clip(upper=_BINS - 1).astype(int)
+    base = sum(right for _, right in known) / len(known)
+    bins: dict[int, list[tuple[float, bool]]] = defaultdict(list)
+    for stated, right in known:
+        # Rounded, since 3 / 5 is slightly above 0.6 in binary.
+        bins[int(min(np.round(stated * _BINS, 9), _BINS - 1))].append((stated, right))
     table = []
-    for index, here in known.groupby(bins):
-        rate = wilson(int(here["right"].sum()), len(here))
+    for index, here in sorted(bins.items()):
+        rate = wilson(sum(right for _, right in here), len(here))
         table.append(
             {
                 "from": round(index / _BINS, 2),
                 "to": round((index + 1) / _BINS, 2),
                 "n": len(here),
-                "confidence": _mean(here["confidence"]),
+                "confidence": _mean(stated for stated, _ in here),
                 "right": round(rate.rate, 4),
                 "interval": [round(rate.low, 4), round(rate.high, 4)],
             }
@@ -315,26 +308,23 @@ def calibration_figures(rows: Iterable[TranslationRow]) -> dict[str, Any]:
     return {
         "n": len(known),
         "silent": len(every) - len(known),
-        "brier": _mean((known["confidence"] - known["right"]) ** 2),
+        "brier": _mean((stated - right) ** 2 for stated, right in known),
         "brier_base_rate": round(base * (1 - base), 4),
-        "brier_calibrated": _cross_fitted(every.dropna(subset=["score"])),
+        "brier_calibrated": _cross_fitted([(t, s, r) for t, _, s, r in every if s is not None]),
         "reliability": table,
     }
 
 
-def _cross_fitted(known: pd.DataFrame) -> float | None:
+def _cross_fitted(known: Sequence[tuple[str, float, bool]]) -> float | None:
     """Return the Brier score of confidence calibrated on other tasks; None for too few tasks."""
-    tasks = sorted(set(known["task"]))
-    fold = known["task"].map(tasks.index)
+    tasks = {task: place for place, task in enumerate(sorted({task for task, _, _ in known}))}
     if len(tasks) < 2 * _FOLDS:
         return None
     errors: list[float] = []
-    for one in range(_FOLDS):
-        rest, own = known[fold % _FOLDS != one], known[fold % _FOLDS == one]
-        table = fit_calibration(zip(rest["score"], rest["right"], strict=True))
-        errors += [
-            (table.rate(s) - r) ** 2 for s, r in zip(own["score"], own["right"], strict=True)
-        ]
+    for fold in range(_FOLDS):
+        rest = [(score, right) for task, score, right in known if tasks[task] % _FOLDS != fold]
+        table = fit_calibration(rest)
+        errors += [(table.rate(s) - r) ** 2 for t, s, r in known if tasks[t] % _FOLDS == fold]
     return _mean(errors)
 
 

@@ -173,8 +173,7 @@ def svg(figure: Figure, *, prefix: str | None = None) -> str:
     ]
     for pattern, replacement in changes:
         body = re.sub(pattern, replacement, body)
-    view = re.search(r'viewBox="([^"]*)"', head)
-    box = view[1] if view else "0 0 100 100"
+    box = head.partition('viewBox="')[2].partition('"')[0]
     # A point of the drawing is a point of the page: 4/3 pixels.
     width = round(float(box.split()[2]) * 4 / 3)
     return (

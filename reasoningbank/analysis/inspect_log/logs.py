@@ -7,6 +7,7 @@ import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -65,9 +66,9 @@ def write_arm(
     seeds = len(arm.get("seeds") or experiment.get("seeds") or (0,))
     tasks = tasks or list(dict.fromkeys(str(sample.id) for sample in samples))
     complete = len(samples) >= len(tasks) * seeds
-    scorers = dict.fromkeys(name for sample in samples for name in sample.scores or {})
     primary = str(experiment.get("metric") or "strict")
-    metrics = {**VERDICT_SCORERS, **{s: VERDICT_SCORERS.get(s, "accuracy") for s in scorers}}
+    scorers = (name for sample in samples for name in sample.scores or {})
+    metrics = dict.fromkeys((*VERDICT_SCORERS, *scorers), "accuracy") | VERDICT_SCORERS
     # As data: Inspect does not export the classes of these.
     described: Any = [
         {"name": scorer, "metrics": [{"name": f"inspect_ai/{m}"} for m in (metric, "stderr")]}
@@ -245,7 +246,7 @@ class _Trial:
     """A trial's messages and events in Inspect's terms."""
 
     def __init__(self, record: TrialRecord, uuid: str, config: models.GenerateConfig) -> None:
-        self._record, self._uuid, self._config = record, uuid, config
+        self._record, self._config, self._id = record, config, partial(identity, uuid)
         self._events = record.trajectory.events
         self._data = [record.trajectory.resolve(event.data) for event in self._events]
         ends = {e.parent: e for e in self._events if e.kind == "tool_result"}
@@ -270,9 +271,6 @@ class _Trial:
             content=record.sparql or record.answer,
             metadata={"status": record.status},
         )
-
-    def _id(self, *parts: object) -> str:
-        return identity(self._uuid, *parts)
 
     def _call(self, event: Event, end: Event | None) -> events.ToolEvent:
         data, answer = self._data[event.index], self._data[end.index] if end else {}
