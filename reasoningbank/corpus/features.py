@@ -129,11 +129,7 @@ def _of_tree(tree: QueryTree) -> Counter[str]:
 def _count_group(
     group: Group, tree: QueryTree, counts: Counter[str], *, condition: bool, remote: bool = False
 ) -> None:
-    """Count what is in a group.
-
-    Its filters are one condition; those of an EXISTS, a `condition`, are part of it. `remote` means
-    inside SERVICE, where each filter counts and the modifiers of a subquery do not.
-    """
+    """Count what is in a group: of EXISTS if it is a `condition`, inside SERVICE if `remote`."""
     filters = 0
     for clause in group.clauses:
         if clause.kind == "triples":
@@ -155,6 +151,7 @@ def _count_group(
             exists = clause.kind in ("filter", "bind")
             beyond = remote or clause.kind == "service"
             _count_group(inner, tree, counts, condition=exists, remote=beyond)
+    # Together they are one condition, of which those of an EXISTS are part.
     counts["filter"] += filters if remote else min(filters, not condition)
 
 

@@ -43,10 +43,6 @@ def new_pack(name: str, config: EndpointConfig) -> dict[Path, str]:
 
     Nothing is written. The paths are ``ontology/NAME/…`` and ``experiments/NAME.toml``.
 
-    Args:
-        name: The pack's name.
-        config: The endpoint.
-
     Raises:
         UsageError: If the name does not fit or is taken, or the endpoint has no instance of a
             class.
@@ -99,11 +95,7 @@ def new_pack(name: str, config: EndpointConfig) -> dict[Path, str]:
 
 
 def _classes(profile: EndpointProfile) -> list[FoundClass]:
-    """Return the classes of the data, the most frequent first, with properties of the first ones.
-
-    Raises:
-        UsageError: If there is none with a property.
-    """
+    """Return the classes of the data, the most frequent first, the first ones with properties."""
     found: list[FoundClass] = []
     for name, count in sampling.classes(profile, CLASSES).items:
         if name.startswith(_META):

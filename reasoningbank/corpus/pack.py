@@ -234,7 +234,6 @@ def open_endpoint(
     federated endpoint without data is not reachable from an embedded one.
 
     Args:
-        pack: The pack.
         url: A running endpoint to use instead. A pack without data is reached at its public
             address. Either way the endpoints it federates with are then the public ones.
         port: Port of the server of the pack's own data; a free one by default.

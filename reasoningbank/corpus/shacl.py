@@ -95,6 +95,7 @@ class RawExample:
     resource: str
     file: str
     values: dict[str, list[Value]] = field(default_factory=lambda: defaultdict(list))
+    findings: list[Finding] = field(default_factory=list)  #: What was odd about it as a task
 
     @cached_property
     def id(self) -> str:
@@ -110,6 +111,120 @@ class RawExample:
     def finding(self, code: str, what: str, hint: str = "", **fields: Any) -> Finding:
         """Return a finding on the example."""
         return Finding(code, f"{self.id} {what}", self.file, hint, {"id": self.id, **fields})
+
+    def _note(self, code: str, what: str, hint: str = "", **fields: Any) -> None:
+        self.findings.append(self.finding(code, what, hint, **fields))
+
+    def task(
+        self, pack: Pack, targets: Mapping[str, str], prefixes: Mapping[str, str], language: str
+    ) -> LoadedTask | None:
+        """Return the task, or None without a query or question; oddities go to `findings`."""
+        if self.id != PurePosixPath(self.file).stem and not self.texts(RB + "template"):
+            self._note("id-mismatch", "is in a file with another name")
+        query = self._query()
+        question = self._question(language)
+        if query is None or question is None:
+            return None
+        form, text = query
+        completed = complete_prefixes(text, prefixes)
+        if completed.unknown:
+            names = ", ".join(f"{p}:" for p in completed.unknown)
+            unknown = list(completed.unknown)
+            self._note("unknown-prefix", f"uses undeclared prefixes: {names}", prefixes=unknown)
+        texts = self.texts
+
+        def first(name: str) -> str:
+            return next(iter(texts(RB + name)), "")
+
+        task = LoadedTask(
+            id=self.id,
+            query=question[0],
+            expected_sparql=completed.text,
+            endpoint=self._target(pack.endpoint, targets),
+            keywords=self._keywords(),
+            form=form,
+            resource=self.resource,
+            federates_with=tuple(dict.fromkeys(texts(SPEX + "federatesWith"))),
+            source_file=self.file,
+            corpus=pack.key,
+            group=first("group"),
+            bag=any(v in _TRUE for v in texts(RB + "bag")),
+            ordered=any(v in _TRUE for v in texts(RB + "ordered")),
+            language=question[1],
+            template=first("template"),
+            split=first("split"),
+        )
+        usable = (t for t in texts(SCHEMA + "target") if t in targets)
+        return task.deferred(text, tuple(dict.fromkeys(usable)))
+
+    def _query(self) -> tuple[QueryForm, str] | None:
+        found = [
+            (cast("QueryForm", form), text)
+            for iri, form in QUERY_PROPERTIES.items()
+            for text in self.texts(iri)
+        ]
+        if not found:
+            self._note("no-query", "has no query", "add one as sh:select")
+            return None
+        if len(found) > 1:
+            self._note("several-queries", f"has {len(found)} queries; the first is used")
+        form, text = found[0]
+        if not text.strip():
+            self._note("empty-query", "has an empty query")
+            return None
+        classes = set(self.texts(RDF_TYPE))
+        if not classes:
+            self._note("no-class", "has no class", "add sh:SPARQLExecutable")
+        elif others := classes & (set(CLASS_OF_FORM.values()) - {CLASS_OF_FORM[form]}):
+            names = ", ".join(sorted(local_name(c) for c in others))
+            self._note("form-mismatch", f"has the class {names} but a {form} query", form=form)
+        return form, text
+
+    def _question(self, language: str) -> tuple[str, str] | None:
+        texts = self.values.get(RDFS + "comment") or self.values.get(RDFS + "label") or ()
+        found = [v for v in texts if isinstance(v, ox.Literal) and v.value.strip()]
+        if not found:
+            self._note("no-question", "has no question", "add an rdfs:comment")
+            return None
+        in_language = [v for v in found if (v.language or "").split("-")[0] == language]
+        if len(in_language or found) > 1:
+            self._note("several-questions", "has several comments; one is used")
+        # Plain text before HTML, tagged text before untagged, then the first.
+        best = min(
+            in_language or found, key=lambda v: (v.datatype.value == _HTML, v.language is None)
+        )
+        text = best.value
+        if best.datatype.value == _HTML:
+            self._note("html-question", "has a question in HTML; its text is used")
+            text = " ".join(unescape(re.sub(r"</?[A-Za-z!][^>]*>", "", text)).split())
+            if not text:
+                self._note("no-question", "has a question in HTML without text")
+                return None
+        return " ".join(text.split()), (best.language or language)
+
+    def _keywords(self) -> tuple[str, ...]:
+        words = ",".join(self.texts(SCHEMA + "keywords")).split(",")
+        found = tuple(dict.fromkeys(filter(None, map(str.strip, words))))
+        if not found:
+            self._note("no-keywords", "has no keywords")
+        return found
+
+    def _target(self, endpoint: str, targets: Mapping[str, str]) -> str:
+        written = list(dict.fromkeys(self.texts(SCHEMA + "target")))
+        for bad in (t for t in written if t not in targets):
+            self._note("bad-target", f"has a target that is no HTTP address: {bad!r}", target=bad)
+        usable = [t for t in written if t in targets]
+        for target in usable:
+            if (read := targets[target]) != target:
+                what = f"has the target {target}, read as {read}"
+                self._note("target-variant", what, target=target, read=read)
+        canonical = list(dict.fromkeys(targets[t] for t in usable))
+        if not canonical:
+            self._note("no-target", "has no target; the pack's endpoint is used")
+            return endpoint
+        if len(canonical) > 1:
+            self._note("several-targets", f"has several targets: {', '.join(canonical)}")
+        return endpoint if endpoint in canonical else canonical[0]
 
 
 @dataclass
@@ -219,128 +334,6 @@ def complete_prefixes(query: str, known: Mapping[str, str]) -> Completed:
     return Completed(head + query, tuple(p for p in missing if p not in known))
 
 
-class TaskDraft:
-    """Turns an example into a task; oddities go to `findings`."""
-
-    def __init__(self, raw: RawExample, findings: list[Finding]) -> None:
-        self.raw = raw
-        self.findings = findings
-        if raw.id != PurePosixPath(raw.file).stem and not raw.texts(RB + "template"):
-            self._note("id-mismatch", "is in a file with another name")
-
-    def _note(self, code: str, what: str, hint: str = "", **fields: Any) -> None:
-        self.findings.append(self.raw.finding(code, what, hint, **fields))
-
-    def task(
-        self, pack: Pack, targets: Mapping[str, str], prefixes: Mapping[str, str], language: str
-    ) -> LoadedTask | None:
-        """Return the task, or None without a query or question."""
-        query = self._query()
-        question = self._question(language)
-        if query is None or question is None:
-            return None
-        form, text = query
-        completed = complete_prefixes(text, prefixes)
-        if completed.unknown:
-            names = ", ".join(f"{p}:" for p in completed.unknown)
-            unknown = list(completed.unknown)
-            self._note("unknown-prefix", f"uses undeclared prefixes: {names}", prefixes=unknown)
-        texts = self.raw.texts
-
-        def first(name: str) -> str:
-            return next(iter(texts(RB + name)), "")
-
-        task = LoadedTask(
-            id=self.raw.id,
-            query=question[0],
-            expected_sparql=completed.text,
-            endpoint=self._target(pack.endpoint, targets),
-            keywords=self._keywords(),
-            form=form,
-            resource=self.raw.resource,
-            federates_with=tuple(dict.fromkeys(texts(SPEX + "federatesWith"))),
-            source_file=self.raw.file,
-            corpus=pack.key,
-            group=first("group"),
-            bag=any(v in _TRUE for v in texts(RB + "bag")),
-            ordered=any(v in _TRUE for v in texts(RB + "ordered")),
-            language=question[1],
-            template=first("template"),
-            split=first("split"),
-        )
-        usable = (t for t in texts(SCHEMA + "target") if t in targets)
-        return task.deferred(text, tuple(dict.fromkeys(usable)))
-
-    def _query(self) -> tuple[QueryForm, str] | None:
-        found = [
-            (cast("QueryForm", form), text)
-            for iri, form in QUERY_PROPERTIES.items()
-            for text in self.raw.texts(iri)
-        ]
-        if not found:
-            self._note("no-query", "has no query", "add one as sh:select")
-            return None
-        if len(found) > 1:
-            self._note("several-queries", f"has {len(found)} queries; the first is used")
-        form, text = found[0]
-        if not text.strip():
-            self._note("empty-query", "has an empty query")
-            return None
-        classes = set(self.raw.texts(RDF_TYPE))
-        if not classes:
-            self._note("no-class", "has no class", "add sh:SPARQLExecutable")
-        elif others := classes & (set(CLASS_OF_FORM.values()) - {CLASS_OF_FORM[form]}):
-            names = ", ".join(sorted(local_name(c) for c in others))
-            self._note("form-mismatch", f"has the class {names} but a {form} query", form=form)
-        return form, text
-
-    def _question(self, language: str) -> tuple[str, str] | None:
-        texts = self.raw.values.get(RDFS + "comment") or self.raw.values.get(RDFS + "label") or ()
-        found = [v for v in texts if isinstance(v, ox.Literal) and v.value.strip()]
-        if not found:
-            self._note("no-question", "has no question", "add an rdfs:comment")
-            return None
-        in_language = [v for v in found if (v.language or "").split("-")[0] == language]
-        if len(in_language or found) > 1:
-            self._note("several-questions", "has several comments; one is used")
-        # Plain text before HTML, tagged text before untagged, then the first.
-        best = min(
-            in_language or found, key=lambda v: (v.datatype.value == _HTML, v.language is None)
-        )
-        text = best.value
-        if best.datatype.value == _HTML:
-            self._note("html-question", "has a question in HTML; its text is used")
-            text = " ".join(unescape(re.sub(r"</?[A-Za-z!][^>]*>", "", text)).split())
-            if not text:
-                self._note("no-question", "has a question in HTML without text")
-                return None
-        return " ".join(text.split()), (best.language or language)
-
-    def _keywords(self) -> tuple[str, ...]:
-        words = ",".join(self.raw.texts(SCHEMA + "keywords")).split(",")
-        found = tuple(dict.fromkeys(filter(None, map(str.strip, words))))
-        if not found:
-            self._note("no-keywords", "has no keywords")
-        return found
-
-    def _target(self, endpoint: str, targets: Mapping[str, str]) -> str:
-        written = list(dict.fromkeys(self.raw.texts(SCHEMA + "target")))
-        for bad in (t for t in written if t not in targets):
-            self._note("bad-target", f"has a target that is no HTTP address: {bad!r}", target=bad)
-        usable = [t for t in written if t in targets]
-        for target in usable:
-            if (read := targets[target]) != target:
-                what = f"has the target {target}, read as {read}"
-                self._note("target-variant", what, target=target, read=read)
-        canonical = list(dict.fromkeys(targets[t] for t in usable))
-        if not canonical:
-            self._note("no-target", "has no target; the pack's endpoint is used")
-            return endpoint
-        if len(canonical) > 1:
-            self._note("several-targets", f"has several targets: {', '.join(canonical)}")
-        return endpoint if endpoint in canonical else canonical[0]
-
-
 @dataclass(frozen=True)
 class Corpus:
     """The tasks of a folder of examples, and what was odd about it."""
@@ -396,10 +389,9 @@ def load_corpus(path: str | Path | Pack, *, language: str = "en") -> Corpus:
         # A declaration holds in its folder and below.
         for folder in reversed(PurePosixPath(file.path).parents):
             prefixes |= declared.get(folder, {})
-        drafts += (
-            TaskDraft(raw, findings).task(pack, targets, prefixes, language)
-            for raw in file.examples
-        )
+        for raw in file.examples:
+            drafts.append(raw.task(pack, targets, prefixes, language))
+            findings += raw.findings
     tasks = [task for task in drafts if task is not None]
     if not tasks:
         findings.append(Finding("no-examples", f"{pack.examples.name} holds no SHACL example", "."))

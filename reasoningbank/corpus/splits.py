@@ -63,11 +63,7 @@ def split_tasks(tasks: Iterable[Task], seed: int = 0) -> Split:
     circle is cut into arcs of the shares, from a start that depends on seed and stratum alone. So a
     new group moves only tasks at the cuts of its own stratum, and the order of `tasks` does not
     matter. Each stratum meets its shares to within half a group at each cut. A task for which the
-    corpus declares a split is in that one.
-
-    Args:
-        tasks: The tasks of a corpus.
-        seed: Another seed gives another split.
+    corpus declares a split is in that one. Another seed gives another split.
 
     Examples:
         >>> pool = [Task(f"t{i}", "?", "ASK {}", "http://e/", form="ASK") for i in range(10)]

@@ -149,7 +149,6 @@ def find_task(tasks: Iterable[Task], task_id: str, where: str = "tasks") -> Task
     """Return the task with an id.
 
     Args:
-        tasks: The tasks of a corpus.
         task_id: The complete id; for a part of one the error suggests complete ids.
         where: What an error names as its place.
     """
@@ -166,16 +165,10 @@ def find_task(tasks: Iterable[Task], task_id: str, where: str = "tasks") -> Task
 def sample_tasks(
     tasks: Iterable[Task], n: int = 10, complexity: Complexity | None = None, seed: int = 0
 ) -> list[Task]:
-    """Draw tasks without replacement.
+    """Draw `n` tasks, all if there are fewer, without replacement; only of a complexity if given.
 
     A task's place in the order depends on the seed and its id alone: a corpus that grows
     keeps most of an earlier sample, and a larger `n` extends a smaller one.
-
-    Args:
-        tasks: Where to draw from.
-        n: How many, at least 0; all if there are fewer.
-        complexity: Draw only from these.
-        seed: Another seed gives another sample.
 
     Raises:
         UsageError: If `n` is negative or the complexity unknown.

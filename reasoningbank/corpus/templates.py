@@ -180,8 +180,6 @@ def instantiate(
     at most half have the same answer.
 
     Args:
-        pack: A pack with templates.
-        client: Client of its endpoint.
         number: Instances of a template. Of a training template a third goes to each split.
         seed: Another seed draws other values and other surface forms.
 
@@ -366,10 +364,7 @@ class _Builder(NamedTuple):
 
 
 def write_instances(pack: Pack, instances: Sequence[Instance], folder: Path) -> list[Path]:
-    """Write instances as SHACL examples, a file for each template, in place of earlier ones.
-
-    Returns:
-        The files of instances written.
+    """Write instances as SHACL examples in place of earlier ones; return a file for each template.
 
     Raises:
         UsageError: If the folder holds other examples; nothing is removed then.

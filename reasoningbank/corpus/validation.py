@@ -43,7 +43,6 @@ from reasoningbank.sparql import (
     BooleanResult,
     PreparedQuery,
     SPARQLClient,
-    TableResult,
     address_key,
     iri,
     prepare,
@@ -372,12 +371,11 @@ def _names_of(iris: Iterable[URIRef], client: SPARQLClient) -> dict[URIRef, list
         listed = " ".join(wanted[start : start + _IRIS_PER_QUERY])
         query = f"SELECT ?iri ?name {{ VALUES ?iri {{ {listed} }} ?iri ?p ?name "
         try:
-            result = client.query(query + "FILTER(isLiteral(?name)) }")
+            rows = client.rows(query + "FILTER(isLiteral(?name)) }")
         except (QueryError, EndpointError):
             # That an endpoint is down is reported with the golds.
             return found
-        if isinstance(result, TableResult):
-            for resource, name in result.rows():
-                if isinstance(resource, ox.NamedNode) and isinstance(name, ox.Literal):
-                    found[URIRef(resource.value)].append(name.value)
+        for resource, name in rows:
+            if isinstance(resource, ox.NamedNode) and isinstance(name, ox.Literal):
+                found[URIRef(resource.value)].append(name.value)
     return found

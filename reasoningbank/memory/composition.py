@@ -42,8 +42,7 @@ class _Half:
     """A strategy as one half of a composition."""
 
     item: MemoryItem
-    query: str  #: Without the prefixes that need no declaration
-    tree: QueryTree
+    tree: QueryTree  #: Of its query without the prefixes that need no declaration
     answers: Mapping[str, frozenset[str]]  #: Column → classes of what it holds
     general: str  #: Its question with classes in place of names
     named: tuple[EntityMention, ...]  #: What its question names
@@ -110,8 +109,8 @@ def _half(item: MemoryItem, query: str, client: SPARQLClient, linker: EntityLink
     if not tree.projected or tree.where is None or tree.where.end != len(query) or "(" in head:
         return None
     answers = {column: _classes(client, column, _body(tree)) for column in tree.projected}
-    general = linker.generalized(item.question)
-    return _Half(item, query, tree, answers, general, linker.mentions(item.question))
+    general, named = linker.generalized(item.question), linker.mentions(item.question)
+    return _Half(item, tree, answers, general, named)
 
 
 def _classes(client: SPARQLClient, column: str, body: str) -> frozenset[str]:
@@ -122,9 +121,7 @@ def _classes(client: SPARQLClient, column: str, body: str) -> frozenset[str]:
 
 
 def _seams(one: _Half, other: _Half) -> Iterator[_Seam]:
-    """Yield where two strategies fit: the second asks about what the first answers with, or both
-    answer with the same.
-    """
+    """Yield where the second asks about what the first answers with, or both answer the same."""
     written = {token.text for token in other.tree.body}
     asked = {m.name: (m.words, frozenset(m.classes)) for m in other.named if m.name in written}
     body = other.tree.body
@@ -162,10 +159,10 @@ def _joined(one: _Half, other: _Half, seam: _Seam) -> tuple[str, list[str]]:
             exchanged[token.text] = f"?{free}"
     edits = [
         Edit(t.start, t.end, exchanged[t.text])
-        for t in tokenize(other.query)
+        for t in tokenize(other.tree.text)
         if exchanged.get(t.text, t.text) != t.text
     ]
-    second = read_query(apply_edits(other.query, edits))
+    second = read_query(apply_edits(other.tree.text, edits))
     first = [seam.column] if seam.words else one.tree.projected
     columns = list(dict.fromkeys((*first, *second.projected)))
     return f"{{ {_body(one.tree)} . {_body(second)} }}", columns

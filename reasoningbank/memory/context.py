@@ -19,7 +19,6 @@ from reasoningbank.lm.tokens import count_tokens
 from reasoningbank.memory.layer import Entry, Layer, Line, about, guide, pack_lines
 from reasoningbank.memory.schema_card import SchemaCard
 from reasoningbank.memory.search import Retrieval, pack
-from reasoningbank.retrieval import Embedder
 from reasoningbank.schema import Schema
 from reasoningbank.sparql import Discovery, EndpointConfig, NamedGraph, SPARQLClient, discover
 from reasoningbank.sparql.terms import SCHEMA_NAMESPACES, written
@@ -66,7 +65,6 @@ class ContextBuilder:
     pack: Pack | None = None
     #: The endpoint's service description, which L0 needs; if None, requested then
     discovery: Discovery | None = None
-    embedder: Embedder | None = None  #: Finds the names near a question; the bundled one if None
     #: Writes the schema cards, if several builders share one
     schema_card: SchemaCard | None = None
     budgets: Budgets = Budgets()
@@ -96,9 +94,7 @@ class ContextBuilder:
         if "L3" in layers:
             self._static["L3"] = guide(self.pack, self.budgets.L3)
         if "L1" in layers and self.schema_card is None:
-            self.schema_card = SchemaCard.of(
-                self.endpoint, self.vocabulary, pack=self.pack, embedder=self.embedder
-            )
+            self.schema_card = SchemaCard.of(self.endpoint, self.vocabulary, pack=self.pack)
 
     @property
     def static(self) -> str:

@@ -17,6 +17,7 @@ from reasoningbank.memory.bank import MemoryBank
 from reasoningbank.memory.item import ItemSource, MemoryItem, Turn
 from reasoningbank.memory.leakage import LeakageFilter
 from reasoningbank.sparql import EntityLinker
+from reasoningbank.sparql.terms import short
 from reasoningbank.sparql.tokens import tokenize, without_comments
 from reasoningbank.trajectory import Trajectory
 
@@ -105,7 +106,7 @@ def worked_turns(query: str, tools: Mapping[str, Callable[..., Any]]) -> tuple[T
     output = f"{ref}\n{tools['sparql_peek'](ref, MOST_PEEKED)}\n"
     code = f'query = """{query}"""\nref = sparql_query(query)\nprint(ref)\n'
     code += f"print(sparql_peek(ref, {MOST_PEEKED}))"
-    ran = Turn(_RUNNING, code, _cut(output, MOST_OUTPUT_CHARS))
+    ran = Turn(_RUNNING, code, _cut(output))
     return ran, Turn(_SUBMITTING, "SUBMIT(query)")
 
 
@@ -231,17 +232,12 @@ def _taken(trajectory: Trajectory) -> Iterator[_Taken]:
             reasoning = found[1] if found else ""
         elif event.kind == "code":
             output, code = str(data.get("output") or ""), str(data.get("code") or "").strip()
-            turn = Turn(
-                _cut(" ".join(reasoning.split()), MOST_REASONING_CHARS),
-                code,
-                _cut(output, MOST_OUTPUT_CHARS),
-            )
+            turn = Turn(short(reasoning, MOST_REASONING_CHARS), code, _cut(output))
             failed = bool(data.get("repeated")) or _FAILED.search(output) is not None
-            calls = [call for call in trajectory.of("tool_call") if call.parent == event.index]
             given = [
                 trajectory.resolve(call.data).get("arguments") or {}
-                for call in calls
-                if call.data.get("tool") == "sparql_query"
+                for call in trajectory.of("tool_call")
+                if call.parent == event.index and call.data.get("tool") == "sparql_query"
             ]
             queries = tuple(without_comments(str(one.get("query") or "")) for one in given)
             yield _Taken(event.index, turn, failed, queries, _SUBMIT.search(code) is not None)
@@ -252,5 +248,6 @@ def _names_in(text: str) -> set[str]:
     return {t.text for t in tokenize(text) if t.kind in ("name", "iri")}
 
 
-def _cut(text: str, most: int) -> str:
-    return text if len(text) <= most else f"{text[: most - 1].rstrip()}…"
+def _cut(output: str) -> str:
+    most = MOST_OUTPUT_CHARS
+    return output if len(output) <= most else f"{output[: most - 1].rstrip()}…"

@@ -318,7 +318,8 @@ def _answer_in(text: str, experience: Experience, constants: frozenset[str]) -> 
     seen: set[str] = set()
     for event in trajectory.of("tool_result"):
         if called.get(event.parent if event.parent is not None else -1) in _SHOW_ROWS:
-            seen.update(_values(trajectory.resolve(event.data).get("result")))
+            shown = leaves(trajectory.resolve(event.data).get("result"))
+            seen.update(str(v) for v in shown if isinstance(v, str | int | float))
     asked = f"{experience.question}\n{experience.sparql or ''}".casefold()
     said = text.casefold()
     for value in sorted(seen):
@@ -332,12 +333,13 @@ def _answer_in(text: str, experience: Experience, constants: frozenset[str]) -> 
     return ""
 
 
-def _values(result: Any) -> Iterator[str]:
-    if isinstance(result, Mapping | list):
-        for value in result.values() if isinstance(result, Mapping) else result:
-            yield from _values(value)
-    elif isinstance(result, (str, int, float)) and not isinstance(result, bool):
-        yield str(result)
+def leaves(value: Any) -> Iterator[Any]:
+    """Yield what mappings and lists within one another hold, without truth values."""
+    if isinstance(value, Mapping | list):
+        for inner in value.values() if isinstance(value, Mapping) else value:
+            yield from leaves(inner)
+    elif not isinstance(value, bool):
+        yield value
 
 
 #: Kind of secret → its shapes.

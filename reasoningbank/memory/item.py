@@ -7,7 +7,7 @@ import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, astuple, dataclass, replace
-from functools import cache, cached_property
+from functools import cached_property
 from typing import Annotated, Any, Literal, get_args
 
 from pydantic import ConfigDict, Field, SkipValidation, TypeAdapter, ValidationError
@@ -130,10 +130,13 @@ class MemoryItem:
     superseded_by: str = ""
 
     def __post_init__(self) -> None:
-        if self.src not in get_args(ItemSource):
-            raise _unknown("source", self.src, ItemSource)
-        if self.status not in get_args(ItemStatus):
-            raise _unknown("status", self.status, ItemStatus)
+        for name, value, known in (
+            ("source", self.src, get_args(ItemSource)),
+            ("status", self.status, get_args(ItemStatus)),
+        ):
+            if value not in known:
+                what, hint = f"unknown {name} {value!r} of a memory item", f"use {', '.join(known)}"
+                raise UsageError(what, hint=hint, code=f"unknown-{name}")
         if not self.title.strip() or not (self.content.strip() or self.pattern.strip()):
             raise UsageError(
                 "a memory item needs a title, and content or a pattern", code="empty-item"
@@ -201,7 +204,7 @@ class MemoryItem:
         given = dict(data)
         written = given.pop("id", None)
         try:
-            item = _reader().validate_python(given)
+            item = _ITEM.validate_python(given)
         except ValidationError as error:
             raise invalid_data(error, "not a memory item", "bad-item") from None
         if written not in (None, item.id):
@@ -229,11 +232,4 @@ def encodable(text: str) -> str:
     return text.encode("utf-8", "replace").decode()
 
 
-@cache
-def _reader() -> TypeAdapter[MemoryItem]:
-    return TypeAdapter(MemoryItem)
-
-
-def _unknown(name: str, value: object, literal: Any) -> UsageError:
-    what = f"unknown {name} {value!r} of a memory item"
-    return UsageError(what, hint=f"use {', '.join(get_args(literal))}", code=f"unknown-{name}")
+_ITEM = TypeAdapter(MemoryItem)

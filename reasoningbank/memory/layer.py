@@ -61,8 +61,8 @@ def pack_lines(lines: Sequence[Line], budget: int, *, title: str = "") -> Layer:
     """Return the lines and entries of the lowest ranks that fit a budget, in their given order."""
     units: list[tuple[float, int, tuple[int, ...]]] = []
     for at, line in enumerate(lines):
-        units += [(entry.rank, at, (n,)) for n, entry in enumerate(line.entries)]
-        units += [] if line.entries else [(line.rank, at, ())]
+        entries = [(entry.rank, at, (n,)) for n, entry in enumerate(line.entries)]
+        units += entries or [(line.rank, at, ())]
     kept: dict[int, tuple[int, ...]] = {}
     texts: dict[int, str] = {}
     shown: set[str] = set()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import KW_ONLY, asdict, dataclass, field, replace
 from typing import Any
@@ -11,6 +11,7 @@ from reasoningbank.errors import ReasoningBankError, ToolError, UsageError
 from reasoningbank.findings import Finding
 from reasoningbank.lm.tokens import count_tokens
 from reasoningbank.memory.bank import MemoryBank
+from reasoningbank.memory.grounding import leaves
 from reasoningbank.memory.item import ItemSource, MemoryItem, Scope
 from reasoningbank.memory.leakage import LeakageFilter
 from reasoningbank.memory.search import FoundItem, Retrieval, retrieve, retrieve_random
@@ -85,7 +86,8 @@ class MemoryTools:
         with _as_tool_errors():
             item = self._item(name)
         whole = _whole(item)
-        text = "\n".join(_texts(whole))
+        # All that is shown, for the record.
+        text = "\n".join(value for value in leaves(whole) if isinstance(value, str))
         one = FoundItem(item, 0.0, text, count_tokens(text))
         self._record(Retrieval(f"id {item.id}", (one,)))
         shown, shortened = _bounded(whole)
@@ -162,15 +164,6 @@ def _whole(item: MemoryItem) -> dict[str, Any]:
         "experiences": sum(1 for origin in item.origins if origin.task),
     }
     return _head(item) | {name: value for name, value in parts.items() if value}
-
-
-def _texts(shown: Any) -> Iterator[str]:
-    """Yield all texts of a result, so that the record holds everything shown."""
-    if isinstance(shown, str):
-        yield shown
-    elif isinstance(shown, Mapping | list):
-        for value in shown.values() if isinstance(shown, Mapping) else shown:
-            yield from _texts(value)
 
 
 def _bounded(item: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:

@@ -150,19 +150,17 @@ class _Part:
         return frozenset({self.link.property, self.target, *subject})
 
 
+@dataclass(eq=False)
 class _Selection:
     """The parts of one card by class or federated endpoint, each with its rank."""
 
-    def __init__(
-        self,
-        schema: SchemaMap,
-        scores: Mapping[str, float],
-        labels: Sequence[str],
-        named: Collection[str],
-    ) -> None:
-        self._schema = schema
-        self._scores = scores
-        self._labels = labels
+    schema: SchemaMap
+    scores: Mapping[str, float]
+    labels: Sequence[str]
+    named: Collection[str]
+
+    def __post_init__(self) -> None:
+        schema = self.schema
         self._most = math.log1p(max((link.triples or 0 for link in schema.links), default=0)) or 1.0
         #: By class and property, those of the endpoint itself.
         self._links: dict[str, dict[str, Link]] = defaultdict(dict)
@@ -171,7 +169,6 @@ class _Selection:
                 self._links[link.subject][link.property] = link
         self._reached = {schema.hub}
         self.parts: dict[str, dict[_Part, float]] = defaultdict(dict)
-        self._named = frozenset(named)
         # The hub is on every card, so a link back to it says little.
         self._shown = Counter({schema.hub: 2})
         for rank, part in enumerate(itertools.islice(self._nearest(), MOST_PARTS)):
@@ -194,32 +191,32 @@ class _Selection:
 
     def _parts(self) -> list[_Part]:
         """Return all parts, in the order that breaks ties."""
-        links = self._schema.links
+        links = self.schema.links
         parts = [_Part(link, to) for link in links for to in self._targets(link) or [""]]
         return sorted(
             parts, key=lambda one: (-(one.link.triples or 0), one.link.property, one.target)
         )
 
     def _targets(self, link: Link) -> list[str]:
-        steps = () if link.service else self._schema.steps.get(link.subject, ())
+        steps = () if link.service else self.schema.steps.get(link.subject, ())
         return [s.target for s in steps if s.property == link.property and not s.backwards]
 
     def _nearness(self, part: _Part) -> float:
         link = part.link
         triples = link.triples or 0
-        instances = self._schema.instances.get(link.subject)
+        instances = self.schema.instances.get(link.subject)
         share = min(1.0, triples / instances) if instances else 0.0
         return (
             PROPERTY * self._score(link.property)
-            + SUBJECT * self._scores.get(link.subject, 0.0)
+            + SUBJECT * self.scores.get(link.subject, 0.0)
             + TARGET * self._score(part.target or link.property)
             + (USE * math.log1p(triples) / self._most + SHARE * share)
             * AGAIN ** self._shown[link.property]
-            + (SERVICE if link.service in self._named else -ELSEWHERE * bool(link.service))
+            + (SERVICE if link.service in self.named else -ELSEWHERE * bool(link.service))
         )
 
     def _score(self, name: str) -> float:
-        return self._scores.get(name, 0.0) * AGAIN ** self._shown[name]
+        return self.scores.get(name, 0.0) * AGAIN ** self._shown[name]
 
     def _add(self, part: _Part, rank: float) -> None:
         link = part.link
@@ -233,15 +230,15 @@ class _Selection:
             # What names its instances: a label, else the most used text.
             links = self._links[part.target].items()
             texts = {name: one for name, one in links if not self._targets(one)}
-            best = next((texts[label] for label in self._labels if label in texts), None)
+            best = next((texts[label] for label in self.labels if label in texts), None)
             best = best or max(texts.values(), key=lambda one: one.triples or 0, default=None)
             if best is not None:
                 self.parts[part.target].setdefault(_Part(best), rank + 0.25)
 
     def _reach(self, name: str, rank: float) -> None:
         """Add the steps that lead to a class from those already reached."""
-        steps = self._schema.way(
-            self._reached, name, lambda to: DETOUR * (1 - self._scores.get(to, 0.0))
+        steps = self.schema.way(
+            self._reached, name, lambda to: DETOUR * (1 - self.scores.get(to, 0.0))
         )
         for step in steps or ():
             ends = (step.target, step.source) if step.backwards else (step.source, step.target)

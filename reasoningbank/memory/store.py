@@ -212,14 +212,10 @@ class Store:
 
     def _is_bank(self) -> bool:
         """Return whether the file is a bank; False if it is empty."""
-        application, version, tables = (
-            self._database.execute(query).fetchone()[0]
-            for query in (
-                "PRAGMA application_id",
-                "PRAGMA user_version",
-                "SELECT count(*) FROM sqlite_master",
-            )
-        )
+        application, version, tables = self._database.execute(
+            "SELECT application_id, user_version, (SELECT count(*) FROM sqlite_master) "
+            "FROM pragma_application_id, pragma_user_version"
+        ).fetchone()
         if application == APPLICATION and version > VERSION:
             raise RecordError(
                 f"was written by a newer version of the package (format {version})",
