@@ -116,11 +116,8 @@ def _argument(wanted: Kind, value: Any, known: Mapping[str, str]) -> Any:
 
 def _in_full(condition: str, known: Mapping[str, str]) -> str:
     """Return a condition, which can declare no prefix, with the known ones written in full."""
-    edits = []
-    for token in tokenize(condition):
-        name = absolute(token.text, known) if token.kind == "name" else None
-        if name is not None:
-            edits.append(Edit(token.start, token.end, f"<{name}>"))
+    names = [token for token in tokenize(condition) if token.kind == "name"]
+    edits = (Edit(t.start, t.end, f"<{iri}>") for t in names if (iri := absolute(t.text, known)))
     return apply_edits(condition, edits)
 
 

@@ -36,9 +36,8 @@ def _no_column(name: str, columns: Sequence[str], where: str = "args.name") -> P
 
 def _value_reads(given: Mapping[str, Any]) -> Sequence[str]:
     name = given.get("name")
-    if not isinstance(name, str) or name.startswith("$"):
-        return []
-    return [name.removeprefix("?")]
+    is_column = isinstance(name, str) and not name.startswith("$")
+    return [name.removeprefix("?")] if is_column else []
 
 
 def _check_value(given: Mapping[str, Any], visible: Visible) -> None:
