@@ -12,7 +12,7 @@ import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 from urllib.parse import quote, unquote
 
 from mcp import types
@@ -138,8 +138,7 @@ def shown(value: Any) -> dict[str, Any]:
     return dict(value)
 
 
-@dataclass(frozen=True)
-class Page:
+class Page(NamedTuple):
     """A resource; if it is a template, `read` is given the text of the address behind `uri`."""
 
     about: types.Resource | types.ResourceTemplate  #: What clients read of it
@@ -177,9 +176,8 @@ def pages(shared: Shared) -> list[Page]:
 def read_page(shared: Shared, uri: str) -> tuple[str, str]:
     """Return the text of a resource, and its media type."""
     there = pages(shared)
-    for page in there:
-        fixed = isinstance(page.about, types.Resource)
-        if page.uri == uri or (not fixed and uri.startswith(page.uri)):
-            return page.read(unquote(uri.removeprefix(page.uri))), page.about.mime_type or ""
-    known = ", ".join(page.uri for page in there if isinstance(page.about, types.Resource))
+    for about, start, read in there:
+        if start == uri or (start.endswith("/") and uri.startswith(start)):
+            return read(unquote(uri.removeprefix(start))), about.mime_type or ""
+    known = ", ".join(page.uri for page in there if not page.uri.endswith("/"))
     raise UsageError("no such resource", where=uri[:200], hint=f"choose one of {known}")
