@@ -36,8 +36,7 @@ def _no_column(name: str, columns: Sequence[str], where: str = "args.name") -> P
 
 def _value_reads(given: Mapping[str, Any]) -> Sequence[str]:
     name = given.get("name")
-    is_column = isinstance(name, str) and not name.startswith("$")
-    return [name.removeprefix("?")] if is_column else []
+    return [name.removeprefix("?")] if isinstance(name, str) and name[:1] != "$" else []
 
 
 def _check_value(given: Mapping[str, Any], visible: Visible) -> None:
