@@ -185,7 +185,14 @@ class Reader:
 
     def document(self, data: Any, path: str) -> Graph:
         """Read a JSON-LD document."""
-        filled = _filled(data, path, self.evaluate)
+        contexts = list(contexts_of(data, path))
+        filling = _Filling(
+            self.evaluate,
+            terms_of(contexts, "@container", "@language"),
+            terms_of(contexts, "@type", "@json"),
+            frozenset(term for context in contexts for term in context),
+        )
+        filled = filling.part(data, path, "@graph")
         return graph_from_jsonld(filled, base=self.base, path=path, prefixes=self.prefixes)
 
     def _term(self, data: Mapping[str, Any], path: str) -> Term | None:
@@ -256,20 +263,10 @@ _STRINGS = frozenset(
 _NODES = frozenset({"@graph", "@included"})
 
 
-def _filled(template: Any, path: str, evaluate: Evaluate) -> Any:
-    """Return a JSON-LD document with each call replaced by its value."""
-    contexts = list(contexts_of(template, path))
-    filling = _Filling(
-        evaluate,
-        terms_of(contexts, "@container", "@language"),
-        terms_of(contexts, "@type", "@json"),
-        frozenset(term for context in contexts for term in context),
-    )
-    return filling.part(template, path, "@graph")
-
-
 @dataclass(frozen=True)
 class _Filling:
+    """Replaces each call in a JSON-LD document by its value."""
+
     evaluate: Evaluate
     language_maps: frozenset[str]
     json_terms: frozenset[str]
