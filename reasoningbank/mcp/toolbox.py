@@ -10,7 +10,7 @@ import json
 import threading
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 from urllib.parse import quote, unquote
@@ -22,7 +22,6 @@ from reasoningbank.algebra import program_schema, reference
 from reasoningbank.errors import ToolError, UsageError
 from reasoningbank.mcp.programs import ServerTools
 from reasoningbank.mcp.sessions import Session, Settings, Shared, key_of
-from reasoningbank.refs import Ref
 from reasoningbank.tools import EndpointTools, Rows, SPARQLTools
 from reasoningbank.tools.endpoint_tools import TOOL_NAMES as ENDPOINT_TOOLS
 from reasoningbank.tools.sparql import TOOL_NAMES as SPARQL_TOOLS
@@ -129,8 +128,6 @@ def toolbox(settings: Settings, resources: str) -> dict[str, Tool]:
 
 def shown(value: Any) -> dict[str, Any]:
     """Return a tool's result as a JSON object."""
-    if isinstance(value, Ref):
-        return asdict(Ref(value.key, value.dtype, value.rows, value.sz, value.source))
     if isinstance(value, Rows):
         found = {"source": value.source, "total": value.total, "rows": list(value)}
         found["truncated"] = value.truncated
