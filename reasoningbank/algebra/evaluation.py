@@ -157,7 +157,7 @@ class Evaluation:
             return kept(block.nodes[0].value(inner))
         return [kept(node.value(inner)) for node in block.nodes]
 
-    def counted(self, items: Iterable[Value]) -> Iterator[Value]:
+    def counted(self, items: Iterable[Item]) -> Iterator[Item]:
         """Yield items, each counted against the run's budgets."""
         for item in items:
             self.budget.count()

@@ -36,7 +36,7 @@ from reasoningbank.algebra.terms import (
     locating,
     one_of,
 )
-from reasoningbank.algebra.values import Stream, Table, Value, flattened, kept, names_in
+from reasoningbank.algebra.values import Stream, Table, Value, flattened, form_of, kept, names_in
 from reasoningbank.errors import QueryError, UsageError
 
 #: Replaces addresses that only a run knows while a document is checked.
@@ -358,7 +358,7 @@ class _Validation:
             with locating(path):
                 wanted.convert(trial)
             return trial
-        form = next((name for kind, name in _FORMS.items() if isinstance(trial, kind)), "nothing")
+        form = "term" if isinstance(trial, Term) else form_of(trial) or "nothing"
         if form not in wanted.takes:
             raise _unexpected(wanted, path, f", got a {form}")
         return replace(part, columns=_columns(trial))
@@ -376,16 +376,6 @@ class _Validation:
         return {
             key: self._with_calls(one, json_path(path, key), visible) for key, one in data.items()
         }
-
-
-#: What values are called in an error.
-_FORMS: Mapping[Any, Yield] = {
-    Term: "term",
-    list: "list",
-    Table: "table",
-    Graph: "graph",
-    Mapping: "row",
-}
 
 
 def _check_yield(kind: type[Operation], wanted: Kind, path: str, *more: str) -> None:

@@ -8,6 +8,7 @@ import tomllib
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
@@ -421,12 +422,9 @@ def _select(parts: Sequence[Value]) -> str:
         raise ProgramError("the program yields no answer", hint=hint, code="no-answer")
     known: dict[str, str] = {}
     for name in names:
-        plain = made = _NO_NAME.sub("_", name) or COLUMN
-        number = 1
-        while made in known.values():
-            number += 1
-            made = f"{plain}_{number}"
-        known[name] = made
+        plain = _NO_NAME.sub("_", name) or COLUMN
+        choices = chain([plain], (f"{plain}_{number}" for number in count(2)))
+        known[name] = next(one for one in choices if one not in known.values())
     # A row that binds nothing is the same as no row.
     bound = [{known[name]: term for name, term in row.items()} for row in rows if row]
     block = values_block(list(known.values()), bound)

@@ -116,11 +116,8 @@ def _argument(wanted: Kind, value: Any, known: Mapping[str, str]) -> Any:
 
 def _in_full(condition: str, known: Mapping[str, str]) -> str:
     """Return a condition, which can declare no prefix, with the known ones written in full."""
-    edits = []
-    for token in tokenize(condition):
-        name = absolute(token.text, known) if token.kind == "name" else None
-        if name is not None:
-            edits.append(Edit(token.start, token.end, f"<{name}>"))
+    names = [token for token in tokenize(condition) if token.kind == "name"]
+    edits = (Edit(t.start, t.end, f"<{iri}>") for t in names if (iri := absolute(t.text, known)))
     return apply_edits(condition, edits)
 
 
@@ -188,7 +185,14 @@ class Reader:
 
     def document(self, data: Any, path: str) -> Graph:
         """Read a JSON-LD document."""
-        filled = _filled(data, path, self.evaluate)
+        contexts = list(contexts_of(data, path))
+        filling = _Filling(
+            self.evaluate,
+            terms_of(contexts, "@container", "@language"),
+            terms_of(contexts, "@type", "@json"),
+            frozenset(term for context in contexts for term in context),
+        )
+        filled = filling.part(data, path, "@graph")
         return graph_from_jsonld(filled, base=self.base, path=path, prefixes=self.prefixes)
 
     def _term(self, data: Mapping[str, Any], path: str) -> Term | None:
@@ -259,20 +263,10 @@ _STRINGS = frozenset(
 _NODES = frozenset({"@graph", "@included"})
 
 
-def _filled(template: Any, path: str, evaluate: Evaluate) -> Any:
-    """Return a JSON-LD document with each call replaced by its value."""
-    contexts = list(contexts_of(template, path))
-    filling = _Filling(
-        evaluate,
-        terms_of(contexts, "@container", "@language"),
-        terms_of(contexts, "@type", "@json"),
-        frozenset(term for context in contexts for term in context),
-    )
-    return filling.part(template, path, "@graph")
-
-
 @dataclass(frozen=True)
 class _Filling:
+    """Replaces each call in a JSON-LD document by its value."""
+
     evaluate: Evaluate
     language_maps: frozenset[str]
     json_terms: frozenset[str]

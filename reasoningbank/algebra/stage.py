@@ -25,7 +25,6 @@ from reasoningbank.ldp import LDPServer
 from reasoningbank.ldp.documents import checked_base, checked_document
 from reasoningbank.sparql import EndpointConfig
 from reasoningbank.sparql.server import open_data
-from reasoningbank.sparql.terms import full
 
 #: Limits of one run of a program.
 LIMITS = Limits(requests=2_000, rows=100_000, seconds=120.0)
@@ -91,8 +90,7 @@ class Scene:
             if before:
                 changes.append(f"CLEAR SILENT GRAPH <{url}>")
             if after:
-                lines = sorted(" ".join(full(part) for part in triple) for triple in after)
-                held = "".join(f"  {line} .\n" for line in lines)
+                held = "".join(f"  {line} .\n" for line in sorted(map(str, after)))
                 changes.append(f"INSERT DATA {{ GRAPH <{url}> {{\n{held}}} }}")
         return " ;\n".join(changes)
 

@@ -188,11 +188,9 @@ def to_oxigraph(term: Term) -> pyoxigraph.NamedNode | pyoxigraph.BlankNode | pyo
             return pyoxigraph.BlankNode(str(term))
         if isinstance(term, URIRef):
             return pyoxigraph.NamedNode(str(term))
-        if term.language:
-            return pyoxigraph.Literal(str(term), language=term.language)
-        if term.datatype is None:
-            return pyoxigraph.Literal(str(term))
-        return pyoxigraph.Literal(str(term), datatype=pyoxigraph.NamedNode(str(term.datatype)))
+        typed = not term.language and term.datatype is not None
+        datatype = pyoxigraph.NamedNode(str(term.datatype)) if typed else None
+        return pyoxigraph.Literal(str(term), language=term.language, datatype=datatype)
     except ValueError as error:
         raise ProgramError(f"{term!r} is not an RDF term: {error}", code="bad-term") from None
 

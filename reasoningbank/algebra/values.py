@@ -76,13 +76,13 @@ def describe_value(value: object) -> str:
         return f"the literal {text}"
     if isinstance(value, URIRef):
         return f"the URI {value}"
-    if isinstance(value, BNode):
-        return "a blank node"
-    if isinstance(value, Graph):
-        return "a graph"
-    if isinstance(value, Table):
-        return "a table"
-    return "a row" if isinstance(value, Mapping) else "a list"
+    return "a blank node" if isinstance(value, BNode) else f"a {form_of(value) or 'list'}"
+
+
+def form_of(value: object) -> str:
+    """Return the form of a value that is not a term; empty if it has none."""
+    forms = ((list, "list"), (Table, "table"), (Graph, "graph"), (Mapping, "row"))
+    return next((form for kind, form in forms if isinstance(value, kind)), "")
 
 
 def names_in(rows: Iterable[Row], first: Iterable[str] = ()) -> tuple[str, ...]:

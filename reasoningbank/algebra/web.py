@@ -26,6 +26,7 @@ from reasoningbank.algebra.evaluation import Limits
 from reasoningbank.algebra.terms import graph_from_quads, names_of
 from reasoningbank.errors import BudgetError, EndpointError, QueryError, UsageError, read_toml
 from reasoningbank.http import ExchangeError, Reply, Unreachable, retrying, send
+from reasoningbank.ldp.exchange import GRAPH_FORMATS
 from reasoningbank.sparql.formats import parse_rdf
 from reasoningbank.version import __version__
 
@@ -147,9 +148,7 @@ def tls_context(credential: Credential | None) -> ssl.SSLContext:
     return context
 
 
-def credentials_from(
-    file: Path, environment: Mapping[str, str] = os.environ
-) -> tuple[Credential, ...]:
+def credentials_from(file: Path) -> tuple[Credential, ...]:
     """Read credentials from a TOML file of ``[[credential]]`` tables.
 
     The keys are the fields of `Credential`; paths are relative to the TOML file. ``password_env``
@@ -172,9 +171,9 @@ def credentials_from(
                 raise bad(f"{key} must be a string")
             if name not in known:
                 raise bad(f"unknown key {key!r}")
-            if name != key and value not in environment:
+            if name != key and value not in os.environ:
                 raise bad(f"the environment variable {value} is not set")
-            text = value if name == key else environment[value]
+            text = value if name == key else os.environ[value]
             given[name] = file.parent / text if known[name] == "Path | None" else text
         if "base" not in given:
             raise bad("a credential needs a base")
@@ -191,11 +190,8 @@ ACCEPT = (
 )
 #: Others, such as JSON and plain XML, hold no RDF, though a parser would find an empty graph there.
 _FORMATS = {
-    "application/n-triples": RdfFormat.N_TRIPLES,
-    "text/turtle": RdfFormat.TURTLE,
+    **GRAPH_FORMATS,
     "application/x-turtle": RdfFormat.TURTLE,
-    "application/ld+json": RdfFormat.JSON_LD,
-    "application/rdf+xml": RdfFormat.RDF_XML,
     "application/n-quads": RdfFormat.N_QUADS,
     "application/trig": RdfFormat.TRIG,
     "text/n3": RdfFormat.N3,

@@ -18,7 +18,7 @@ import threading
 import uuid
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import astuple, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import urljoin
@@ -46,7 +46,7 @@ _TABLES = """
 CREATE TABLE journal (format TEXT, program TEXT, seed TEXT);
 CREATE TABLE writes (
   number INTEGER PRIMARY KEY, method TEXT, url TEXT, digest TEXT, condition TEXT,
-  state TEXT DEFAULT 'unanswered', status INTEGER DEFAULT 0, at TEXT DEFAULT '', why TEXT DEFAULT ''
+  state TEXT, status INTEGER, at TEXT, why TEXT
 );
 """
 
@@ -72,7 +72,7 @@ class Write:
     earlier: bool = False
 
 
-class Journal(contextlib.AbstractContextManager["Journal"]):
+class Journal:
     """The writes of one run, in memory and, if a file is given, on disk.
 
     `program` identifies the program; only the same program can `resume` a journal.
@@ -116,9 +116,6 @@ class Journal(contextlib.AbstractContextManager["Journal"]):
             self._db.close()
             raise
 
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
     def close(self) -> None:
         """Close the file; `writes` stays available."""
         with self._lock:
@@ -137,10 +134,7 @@ class Journal(contextlib.AbstractContextManager["Journal"]):
         """Record a write that is about to be sent; it is on disk when this returns."""
         with self._lock:
             write = Write(len(self._writes) + 1, method, url, digest, condition)
-            self._run(
-                "INSERT INTO writes (number, method, url, digest, condition) VALUES (?,?,?,?,?)",
-                *(write.number, method, url, digest, json.dumps(dict(condition))),
-            )
+            self._store(write)
             self._writes[write.number] = write
             return write
 
@@ -149,12 +143,13 @@ class Journal(contextlib.AbstractContextManager["Journal"]):
         write = replace(write, **changes)
         with self._lock:
             self._writes[write.number] = write
-            self._run(
-                "UPDATE writes SET condition=?, state=?, status=?, at=?, why=? WHERE number=?",
-                *(json.dumps(dict(write.condition)), write.state, write.status),
-                *(write.at, write.why, write.number),
-            )
+            self._store(write)
         return write
+
+    def _store(self, write: Write) -> None:
+        *start, condition, state, status, at, why, _ = astuple(write)
+        row = (*start, json.dumps(condition), state, status, at, why)
+        self._run("REPLACE INTO writes VALUES (?,?,?,?,?,?,?,?,?)", *row)
 
     def writes(self) -> tuple[Write, ...]:
         """Return all writes, including those of earlier runs."""

@@ -17,7 +17,6 @@ import pyoxigraph as ox
 from reasoningbank.cache import write_bytes_atomically
 from reasoningbank.errors import RecordError, UsageError
 from reasoningbank.ldp.exchange import Refused, fingerprint
-from reasoningbank.sparql.terms import full
 
 _UNRESERVED = re.compile(r"[A-Za-z0-9._~-]")
 _SAFE = "/!$&'()*+,;=:@%~"
@@ -123,7 +122,7 @@ def without_links(
 
 
 def _lines(triples: Iterable[ox.Triple]) -> str:
-    return "".join(f"{' '.join(full(part) for part in triple)} .\n" for triple in triples)
+    return "".join(f"{triple} .\n" for triple in triples)
 
 
 def added(url: str, triples: Sequence[ox.Triple]) -> str:
@@ -300,8 +299,7 @@ class Documents:
         """Return the written triples of every document that is not empty, by address."""
         with self._lock:
             urls = sorted(graph.value for graph in self._store.named_graphs())
-            held = {url: self._own(self.read(url)) for url in urls}
-        return {url: triples for url, triples in held.items() if triples}
+            return {url: own for url in urls if (own := self._own(self.read(url)))}
 
     def put(
         self,

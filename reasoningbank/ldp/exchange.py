@@ -192,10 +192,7 @@ def updated(triples: Sequence[ox.Triple], update: str, base: str) -> list[ox.Tri
             "use only INSERT DATA, DELETE DATA or DELETE/INSERT WHERE",
         )
     scratch = ox.Store()
-    scratch.extend(
-        ox.Quad(triple.subject, triple.predicate, triple.object, ox.DefaultGraph())
-        for triple in triples
-    )
+    scratch.extend(ox.Quad(*triple) for triple in triples)
     try:
         scratch.update(update, base_iri=base)
     except (SyntaxError, ValueError) as error:

@@ -209,13 +209,10 @@ def query_result(documents: Documents, request: Request) -> Response:
         raise Refused(400, str(error)) from error
     except (SyntaxError, ValueError) as error:
         raise Refused(400, f"the query does not parse: {error}") from error
-    write: Callable[[IO[bytes]], object]
-    if isinstance(found, ox.QueryTriples):
-        media_type = request.wanted("the result is", GRAPH_FORMATS)
-        write = partial(ox.serialize, found, format=GRAPH_FORMATS[media_type])
-    else:
-        media_type = request.wanted("the result is", TABLE_FORMATS)
-        write = partial(found.serialize, format=TABLE_FORMATS[media_type])
+    is_graph = isinstance(found, ox.QueryTriples)
+    formats: Mapping[str, Any] = GRAPH_FORMATS if is_graph else TABLE_FORMATS
+    media_type = request.wanted("the result is", formats)
+    write = partial(found.serialize, format=formats[media_type])
     return Response(200, {"Content-Type": media_type}, write=write)
 
 
@@ -249,6 +246,8 @@ _MAX_UNWANTED = 1024 * 1024
 _MAX_DIGITS = 19
 _SAFE = ("GET", "HEAD", "OPTIONS")
 _PLAIN = "text/plain; charset=utf-8"
+#: Ends the connection, whose next bytes could be misread.
+_CLOSE = {"Connection": "close"}
 
 _log = logging.getLogger(__name__)
 
@@ -372,16 +371,13 @@ class _Handler(BaseHTTPRequestHandler):
         lengths = self.headers.get_all("Content-Length") or ()
         if len(lengths) > 1 or self.headers.defects or self.headers.get_payload():
             # The rest could be read as another request (request smuggling).
-            self.close_connection = True
-            raise Refused(400, "malformed headers")
+            raise Refused(400, "malformed headers", _CLOSE)
         headers = {name.lower(): value for name, value in self.headers.items()}
         # DNS rebinding would make a foreign page of one origin with this server.
         if not self._is_own(f"http://{headers.get('host', '')}"):
-            self.close_connection = True
-            raise Refused(421, "no site of that name (Host) here")
+            raise Refused(421, "no site of that name (Host) here", _CLOSE)
         if self.command not in _SAFE and not self._is_own(headers.get("origin", "")):
-            self.close_connection = True
-            raise Refused(403, "pages of other sites may not change documents")
+            raise Refused(403, "pages of other sites may not change documents", _CLOSE)
         return Request(self.command, path, query, headers, self._body(headers))
 
     def _is_own(self, site: str) -> bool:
@@ -398,13 +394,11 @@ class _Handler(BaseHTTPRequestHandler):
         # A longer number exceeds every accepted length.
         known = announced.isascii() and announced.isdigit() and len(announced) <= _MAX_DIGITS
         if "transfer-encoding" in headers or not known:
-            self.close_connection = True
-            raise Refused(411, "send the body's length in Content-Length")
+            raise Refused(411, "send the body's length in Content-Length", _CLOSE)
         length = int(announced)
         if length > MAX_BODY:
-            self.close_connection = True
             self.rfile.read(min(length, _MAX_UNWANTED))
-            raise Refused(413, f"the body has more than {MAX_BODY:,} bytes")
+            raise Refused(413, f"the body has more than {MAX_BODY:,} bytes", _CLOSE)
         body = self.rfile.read(length)
         if len(body) < length:
             raise ConnectionResetError("the body ended too early")
@@ -420,12 +414,11 @@ class _Handler(BaseHTTPRequestHandler):
             except (OSError, RuntimeError, ValueError) as error:
                 raise Refused(500, f"the query failed: {error}") from error
             self.send_response(reply.status)
-            for name, value in reply.headers.items():
+            ending = _CLOSE if self.close_connection else {}
+            for name, value in {**reply.headers, **ending}.items():
                 self.send_header(name, value)
             if reply.status not in (204, 304):
                 self.send_header("Content-Length", str(body.tell()))
-            if self.close_connection:
-                self.send_header("Connection", "close")
             self.end_headers()
             if self.command != "HEAD":
                 body.seek(0)

@@ -15,7 +15,7 @@ from reasoningbank.algebra.operation import summary
 from reasoningbank.errors import BudgetError, ReasoningBankError, ToolError
 from reasoningbank.mcp.sessions import Session
 from reasoningbank.sparql.terms import cut
-from reasoningbank.tools.returns import MAX_CHARS, bounded_limit, brief_repr, fit, noted
+from reasoningbank.tools.returns import MAX_CHARS, bounded_limit, brief_repr, fit, noted, size_of
 
 #: Characters kept of one result; further items are only counted.
 MAX_KEPT = 16_000_000
@@ -84,7 +84,7 @@ def _kept(items: Iterable[Any]) -> tuple[list[Any], int, int]:
     total = chars = 0
     for item in items:
         total += 1
-        size = len(json.dumps(item, ensure_ascii=False))
+        size = size_of(item)
         if len(kept) == total - 1 and chars + size <= MAX_KEPT:
             kept.append(item)
             chars += size
@@ -203,10 +203,9 @@ class ServerTools:
         )
 
     def _answer(self, outcome: ProgramResult) -> dict[str, Any]:
-        if outcome.is_whole and outcome.chars <= MAX_CHARS:
-            text = json.dumps(outcome.whole, ensure_ascii=False)
-            if len(text) <= MAX_CHARS:
-                return {"result": outcome.whole, "truncated": False}
+        small = outcome.is_whole and outcome.chars <= MAX_CHARS
+        if small and size_of(outcome.whole) <= MAX_CHARS:
+            return {"result": outcome.whole, "truncated": False}
         ref = self._session.store.put(
             outcome, dtype=DTYPE, rows=outcome.total, sz=outcome.chars, source="program"
         )

@@ -66,14 +66,12 @@ def make_server(shared: Shared, sessions: Sessions) -> Server[Any]:
         )
 
     async def list_resources(_: object, __: object) -> types.ListResourcesResult:
-        every = [page.about for page in pages(shared)]
-        fixed = [about for about in every if isinstance(about, types.Resource)]
+        fixed = [about for about, *_ in pages(shared) if isinstance(about, types.Resource)]
         return types.ListResourcesResult(resources=fixed)
 
     async def list_templates(_: object, __: object) -> types.ListResourceTemplatesResult:
-        every = [page.about for page in pages(shared)]
-        templates = [about for about in every if isinstance(about, types.ResourceTemplate)]
-        return types.ListResourceTemplatesResult(resource_templates=templates)
+        found = [about for about, *_ in pages(shared) if not isinstance(about, types.Resource)]
+        return types.ListResourceTemplatesResult(resource_templates=found)
 
     async def read_resource(
         _: object, params: types.ReadResourceRequestParams

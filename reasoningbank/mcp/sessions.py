@@ -213,10 +213,6 @@ class Session:
         self.users = 0
         self.used = 0.0  #: When the last call ended
 
-    def close(self) -> None:
-        """Release all handles; calling it again is harmless."""
-        self.store.close()
-
     def check_room(self) -> None:
         """Raise `ToolError` if the session has too many handles."""
         most = self.shared.settings.most_handles
@@ -344,7 +340,7 @@ class Sessions:
         return session
 
     def _close(self, session: Session) -> None:
-        session.close()
+        session.store.close()
         self._open.discard(session)
         self._marked.pop(session.mark, None)
 

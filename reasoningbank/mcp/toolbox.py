@@ -10,9 +10,9 @@ import json
 import threading
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 from urllib.parse import quote, unquote
 
 from mcp import types
@@ -22,7 +22,6 @@ from reasoningbank.algebra import program_schema, reference
 from reasoningbank.errors import ToolError, UsageError
 from reasoningbank.mcp.programs import ServerTools
 from reasoningbank.mcp.sessions import Session, Settings, Shared, key_of
-from reasoningbank.refs import Ref
 from reasoningbank.tools import EndpointTools, Rows, SPARQLTools
 from reasoningbank.tools.endpoint_tools import TOOL_NAMES as ENDPOINT_TOOLS
 from reasoningbank.tools.sparql import TOOL_NAMES as SPARQL_TOOLS
@@ -129,8 +128,6 @@ def toolbox(settings: Settings, resources: str) -> dict[str, Tool]:
 
 def shown(value: Any) -> dict[str, Any]:
     """Return a tool's result as a JSON object."""
-    if isinstance(value, Ref):
-        return asdict(Ref(value.key, value.dtype, value.rows, value.sz, value.source))
     if isinstance(value, Rows):
         found = {"source": value.source, "total": value.total, "rows": list(value)}
         found["truncated"] = value.truncated
@@ -138,8 +135,7 @@ def shown(value: Any) -> dict[str, Any]:
     return dict(value)
 
 
-@dataclass(frozen=True)
-class Page:
+class Page(NamedTuple):
     """A resource; if it is a template, `read` is given the text of the address behind `uri`."""
 
     about: types.Resource | types.ResourceTemplate  #: What clients read of it
@@ -177,9 +173,8 @@ def pages(shared: Shared) -> list[Page]:
 def read_page(shared: Shared, uri: str) -> tuple[str, str]:
     """Return the text of a resource, and its media type."""
     there = pages(shared)
-    for page in there:
-        fixed = isinstance(page.about, types.Resource)
-        if page.uri == uri or (not fixed and uri.startswith(page.uri)):
-            return page.read(unquote(uri.removeprefix(page.uri))), page.about.mime_type or ""
-    known = ", ".join(page.uri for page in there if isinstance(page.about, types.Resource))
+    for about, start, read in there:
+        if start == uri or (start.endswith("/") and uri.startswith(start)):
+            return read(unquote(uri.removeprefix(start))), about.mime_type or ""
+    known = ", ".join(page.uri for page in there if not page.uri.endswith("/"))
     raise UsageError("no such resource", where=uri[:200], hint=f"choose one of {known}")

@@ -307,18 +307,19 @@ def test_secrets_go_where_they_belong(front: Front) -> None:
     assert "secret" not in repr(known)
 
 
-def test_credentials_come_from_a_file(tmp_path: Path) -> None:
+def test_credentials_come_from_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PASS", "x")
     file = tmp_path / "credentials.toml"
     file.write_text(
         '[[credential]]\nbase = "https://localhost:4443/"\ncertificate = "me.pem"\n'
         '[[credential]]\nbase = "https://e/"\nuser = "ada"\npassword_env = "PASS"\n'
     )
-    first, second = credentials_from(file, {"PASS": "x"})
+    first, second = credentials_from(file)
     assert first.certificate == tmp_path / "me.pem"
     assert second.headers == {"Authorization": "Basic YWRhOng="}
     for text, told in (
         ('[[credential]]\nuser = "a"', "bad-credential"),
-        ('[[credential]]\nbase = "http://e/"\ntoken_env = "NO"', "bad-credential"),
+        ('[[credential]]\nbase = "http://e/"\ntoken_env = "NO_SUCH"', "bad-credential"),
         ('[[credential]]\nbase = "http://e/"\ntokn = "NO"', "bad-credential"),
         ('[[credential]]\nbase = "http://e/"\npassword = "x"', "bad-credential"),
         ("credential = 1", "bad-credential"),
@@ -326,7 +327,7 @@ def test_credentials_come_from_a_file(tmp_path: Path) -> None:
     ):
         file.write_text(text)
         with raises(UsageError, told):
-            credentials_from(file, {})
+            credentials_from(file)
 
 
 def openssl(folder: Path, *words: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -482,12 +483,12 @@ def on_disk(file: Path) -> list[tuple[str, str]]:
     """Return what a run would find that resumed from the file as it is now."""
     copy = file.with_suffix(".copy")
     copy.write_bytes(file.read_bytes())
-    with Journal(copy, resume=True) as journal:
+    with closing(Journal(copy, resume=True)) as journal:
         return [(write.url, write.state) for write in journal.writes()]
 
 
 def test_a_write_is_on_disk_before_it_is_sent(file: Path) -> None:
-    with Journal(file) as journal:
+    with closing(Journal(file)) as journal:
         write = journal.begin("PUT", "http://e/ø", "d1", {})
         assert on_disk(file) == [("http://e/ø", "unanswered")]
         journal.update(write, state="done", status=201)
@@ -497,12 +498,12 @@ def test_a_write_is_on_disk_before_it_is_sent(file: Path) -> None:
 
 
 def test_a_resumed_run_knows_what_was_done_and_what_is_not_known(file: Path) -> None:
-    with Journal(file) as journal:
+    with closing(Journal(file)) as journal:
         for number, state in enumerate(("done", "refused", "not sent", "unanswered")):
             write = journal.begin("POST", f"http://e/{number}", "d", {"If-Match": '"x"'})
             journal.update(write, state=state)
         journal.begin("POST", "http://e/4", "d", {})
-    with Journal(file, resume=True) as again:
+    with closing(Journal(file, resume=True)) as again:
         known = [again.earlier("POST", f"http://e/{number}", "d") for number in range(5)]
         states = [write and write.state for write in known]
         assert states == ["done", None, None, "unanswered", "unanswered"]
@@ -515,30 +516,30 @@ def test_a_resumed_run_knows_what_was_done_and_what_is_not_known(file: Path) -> 
 
 
 def test_equal_writes_are_taken_one_by_one_and_done_ones_first(file: Path) -> None:
-    with Journal(file) as journal:
+    with closing(Journal(file)) as journal:
         journal.begin("POST", "http://e/", "d", {})
         for _ in range(2):
             journal.update(journal.begin("POST", "http://e/", "d", {}), state="done")
-    with Journal(file, resume=True) as again:
+    with closing(Journal(file, resume=True)) as again:
         taken = [again.earlier("POST", "http://e/", "d") for _ in range(4)]
         assert [write and write.state for write in taken] == ["done", "done", "unanswered", None]
 
 
 def test_a_repeated_write_keeps_its_number(file: Path) -> None:
-    with Journal(file) as journal:
+    with closing(Journal(file)) as journal:
         journal.begin("POST", "http://e/", "d", {})
-    with Journal(file, resume=True) as again:
+    with closing(Journal(file, resume=True)) as again:
         earlier = again.earlier("POST", "http://e/", "d")
         assert earlier is not None
         sent = again.update(earlier, condition={"If-Match": '"y"'}, earlier=False)
         again.update(sent, state="done", status=200)
         assert [(write.number, write.state) for write in again.writes()] == [(1, "done")]
-    with Journal(file, resume=True) as last:
+    with closing(Journal(file, resume=True)) as last:
         assert [write.state for write in last.writes()] == ["done"]
 
 
 def test_journals_are_not_mixed_up(file: Path) -> None:
-    with Journal(file, program="p"), raises(UsageError, "journal-in-use"):
+    with closing(Journal(file, program="p")), raises(UsageError, "journal-in-use"):
         Journal(file, program="p", resume=True)
     with raises(UsageError, "journal-exists"):
         Journal(file, program="p")
@@ -557,7 +558,7 @@ def test_journals_are_not_mixed_up(file: Path) -> None:
 
 
 def test_a_damaged_journal_is_not_resumed(file: Path) -> None:
-    with Journal(file) as journal:
+    with closing(Journal(file)) as journal:
         for number in range(20):
             journal.begin("POST", f"http://e/{number}/{'x' * 1_000}", "d", {})
     damaged = file.read_bytes()[:8_192]
@@ -568,11 +569,11 @@ def test_a_damaged_journal_is_not_resumed(file: Path) -> None:
 
 
 def test_a_write_that_the_disk_does_not_take_is_not_recorded(file: Path) -> None:
-    with Journal(file) as journal:
+    with closing(Journal(file)) as journal:
         with full_disk(), raises(RecordError, "journal-unwritable"):
             journal.begin("POST", "http://e/1", "d", {})
         journal.update(journal.begin("POST", "http://e/2", "d", {}), state="done")
-    with Journal(file, resume=True) as again:
+    with closing(Journal(file, resume=True)) as again:
         assert [(write.url, write.state) for write in again.writes()] == [("http://e/2", "done")]
 
 
@@ -582,9 +583,9 @@ def test_no_journal_is_begun_on_a_full_disk(file: Path) -> None:
 
 
 def test_uuids_are_the_same_when_a_run_is_resumed(file: Path) -> None:
-    with Journal(file) as journal:
+    with closing(Journal(file)) as journal:
         drawn = [journal.draw() for _ in range(3)]
-    with Journal(file, resume=True) as again:
+    with closing(Journal(file, resume=True)) as again:
         assert [again.draw() for _ in range(3)] == drawn
     assert len(set(drawn)) == 3
     assert Journal().draw() not in drawn
@@ -592,7 +593,7 @@ def test_uuids_are_the_same_when_a_run_is_resumed(file: Path) -> None:
 
 def test_rows_draw_the_same_uuids_in_whatever_order_they_come(file: Path) -> None:
     places = [f"$.operation {row}" for row in range(4)]
-    with Journal(file) as journal:
+    with closing(Journal(file)) as journal:
         drawn = {place: journal.draw(place) for place in places}
-    with Journal(file, resume=True) as again:
+    with closing(Journal(file, resume=True)) as again:
         assert {place: again.draw(place) for place in reversed(places)} == drawn

@@ -36,9 +36,7 @@ def _no_column(name: str, columns: Sequence[str], where: str = "args.name") -> P
 
 def _value_reads(given: Mapping[str, Any]) -> Sequence[str]:
     name = given.get("name")
-    if not isinstance(name, str) or name.startswith("$"):
-        return []
-    return [name.removeprefix("?")]
+    return [name.removeprefix("?")] if isinstance(name, str) and name[:1] != "$" else []
 
 
 def _check_value(given: Mapping[str, Any], visible: Visible) -> None:
@@ -200,27 +198,17 @@ def filter_rows(
             raise _no_column(name, list(input), "args.expression")
         value: values.Value = input[name]
         return value
-    items = values.as_stream(input)
-    if items.columns is None:
-        items = _in_memory(items)
-    condition = _condition(text)
-    columns = items.columns or ()
-    odd = [name for name in condition.names if columns and name not in columns]
-    if odd:
-        raise _no_column(odd[0], columns, "args.expression")
-    rows: Iterator[values.Row] = run.counted(items.items)  # type: ignore[assignment]
-    return values.Table(columns, (row for row in rows if condition.holds(row)))
-
-
-def _in_memory(items: values.Stream) -> values.Stream:
-    """Read a list whose columns are unknown; the results of writes are concatenated."""
     try:
-        table = values.as_table(list(items.items))
+        table = values.as_table(input)
     except ProgramError:
         hint = "give a position, or use ForEach"
         what = "a condition needs rows"
         raise ProgramError(what, where="args.input", hint=hint, code="wrong-type") from None
-    return values.Stream(table.rows, table.vars)
+    condition = _condition(text)
+    odd = [name for name in condition.names if table.vars and name not in table.vars]
+    if odd:
+        raise _no_column(odd[0], table.vars, "args.expression")
+    return values.Table(table.vars, filter(condition.holds, run.counted(table.rows)))
 
 
 def _item_at(run: Evaluation, items: values.Stream, position: int) -> values.Value:

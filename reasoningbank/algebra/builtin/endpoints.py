@@ -148,17 +148,14 @@ def substituted(
     `var` may be left out: each variable of the row that the query has is replaced.
     """
     name = var.lstrip("?$")
-    if not name:
-        if not isinstance(binding, Mapping):
-            raise _lacks_var()
-        return Literal(queries.substitute(query, binding))
-    if not isinstance(binding, Mapping):
-        return Literal(queries.substitute(query, {name: binding}))
-    if name not in binding:
-        hint = f"the row has {one_of(list(binding))}"
+    if not name and not isinstance(binding, Mapping):
+        raise _lacks_var()
+    terms = binding if isinstance(binding, Mapping) else {name: binding}
+    if name and name not in terms:
+        hint = f"the row has {one_of(list(terms))}"
         what = f"?{name} is missing in the binding"
         raise ProgramError(what, hint=hint, code="unknown-column", name=name)
-    return Literal(queries.substitute(query, {name: binding[name]}))
+    return Literal(queries.substitute(query, {name: terms[name]} if name else terms))
 
 
 def _lacks_var(where: str = "") -> ProgramError:
@@ -190,8 +187,7 @@ def joined_with_values(
         where, hint = "args.vars", f"it has {one_of(data.vars)}"
         what = f"the table has no {odd[0]!r}"
         raise ProgramError(what, where=where, hint=hint, code="unknown-column", name=odd[0])
-    rows = run.counted(data.rows)
-    return Literal(queries.with_values(query, names, rows))  # type: ignore[arg-type]
+    return Literal(queries.with_values(query, names, run.counted(data.rows)))
 
 
 #: The vocabularies of ontologies are not part of them.
