@@ -269,7 +269,7 @@ class _Reader:
                 self._skip("NAMED")
                 self._step()
                 dataset.append(self.query[start : self._end()])
-            elif self._is("VALUES"):
+            elif self._text().upper() == "VALUES":
                 values = self._values()
             elif self._text() == "(":
                 others += self._parentheses()
@@ -290,9 +290,6 @@ class _Reader:
 
     def _text(self) -> str:
         return self.tokens[self.at].text if self.at < len(self.tokens) else ""
-
-    def _is(self, *words: str) -> bool:
-        return self.at < len(self.tokens) and self.tokens[self.at].is_word(*words)
 
     def _skip(self, *texts: str) -> bool:
         """Step over the next token if it is one of these, given in capitals."""
@@ -330,19 +327,20 @@ class _Reader:
 
     def _clause(self) -> Clause:
         start = self._token().start
-        if self._text() == "{":
+        word = self._text().upper()
+        if word == "{":
             union = [self._group()]
             while self._skip("UNION"):
                 union.append(self._group())
             return Clause("union", start, self._end(), groups=tuple(union))
-        if self._is("SELECT"):
+        if word == "SELECT":
             inner = self.read("}")
             return Clause("subselect", start, self._end(), groups=inner.groups)
-        if self._is("VALUES"):
+        if word == "VALUES":
             return self._values()
-        if not self._is(*_BLOCKS):
+        if word not in _BLOCKS:
             return self._statement()
-        kind = cast(ClauseKind, self._text().lower())
+        kind = cast(ClauseKind, word.lower())
         self.at += 1
         target = ""
         if kind in ("graph", "service"):
