@@ -42,7 +42,7 @@ def explain_failure(failure: Failure) -> Finding:
     if unit.kind == "minus":
         return Finding("minus-removes-all", f"{text} removes all rows", fields={"minus": text})
     if failure.alone:
-        return Joins(failure).explain()
+        return Joins(unit, failure.look, failure.before).explain()
     if unit.pattern is not None:
         return _pattern(failure, unit.pattern)
     what = f"nothing matches {text}, even by itself"
@@ -88,7 +88,7 @@ def _pattern(failure: Failure, pattern: TriplePattern) -> Finding:
         return Finding("same-variable", what, fields=fields)
     if (text_for := Constants(look, pattern).text()) is not None:
         return text_for
-    turned = Joins(Failure(given, look)).turned()
+    turned = Joins(given, look).turned()
     if turned:
         hint = f"the other way round it matches: write {turned}"
         fields["instead"] = turned

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from pyoxigraph import NamedNode
 
 from reasoningbank.findings import Finding
-from reasoningbank.schema.lookups import Lookups, Typed, read_literal, variants, write
+from reasoningbank.schema.lookups import Typed, read_literal, variants, write
 from reasoningbank.schema.names import is_label, nearest_names
 from reasoningbank.schema.probing import Failure, Unit, is_generated, joined, written_text
 from reasoningbank.sparql import Term
@@ -22,18 +21,11 @@ _JOINED, _LISTED = 200, 5
 _TURNED = 2
 
 
-@dataclass(frozen=True)
-class Joins:
+class Joins(Failure):
     """Explains a part that has rows, but none together with what comes before it."""
 
-    failure: Failure
-
-    @property
-    def look(self) -> Lookups:
-        return self.failure.look
-
     def explain(self) -> Finding:
-        unit, before = self.failure.unit, self.failure.before
+        unit, before = self.unit, self.before
         text = short(written_text(unit.shown if unit.pattern is None else str(unit.pattern)))
         earlier = {name for other in before for name in other.variables}
         shared = [name for name in variables_in(unit.text) if name in earlier]
@@ -64,10 +56,10 @@ class Joins:
 
     def turned(self) -> str:
         """Return the part's pattern turned round, whole path included, if that matches."""
-        unit, before = self.failure.unit, self.failure.before
-        for pattern in (unit.pattern, unit.whole):
+        step = self.unit.pattern
+        for pattern in (step, self.unit.whole):
             if pattern is not None and self._can_turn(pattern):
-                others = [u for u in before if pattern is unit.pattern or u.whole != pattern]
+                others = [u for u in self.before if pattern is step or u.whole != pattern]
                 if self._matches(*others, f"{_swapped(pattern)} ."):
                     return written_text(str(_swapped(pattern)))
         return ""
@@ -76,7 +68,7 @@ class Joins:
         text = written_text(str(pattern))
         turned = self.turned()
         if turned:
-            return _turn(self.failure.unit, turned)
+            return _turn(self.unit, turned)
         earlier = self._earlier_turned(name)
         if earlier is not None:
             return earlier
@@ -110,10 +102,9 @@ class Joins:
 
     def _earlier_turned(self, name: str) -> Finding | None:
         """Return the earlier pattern with the shared variable, if turning it round helps."""
-        before = self.failure.before
         linking = [
             (unit, _swapped(unit.pattern))
-            for unit in before
+            for unit in self.before
             if unit.pattern is not None
             and unit.whole is None
             and name in unit.variables
@@ -121,8 +112,8 @@ class Joins:
             and self._can_turn(unit.pattern)
         ]
         for unit, swapped in linking[-_TURNED:]:
-            others = [other for other in before if other is not unit]
-            if self._matches(*others, f"{swapped} .", self.failure.unit):
+            others = [other for other in self.before if other is not unit]
+            if self._matches(*others, f"{swapped} .", self.unit):
                 return _turn(unit, written_text(str(swapped)))
         return None
 
@@ -137,7 +128,7 @@ class Joins:
     def _values(self, pattern: TriplePattern, most: int, head: str = "") -> list[Term | None]:
         """Return what takes the place of a pattern's object where the rest holds."""
         open_pattern = f"{pattern.subject} {pattern.predicate} ?value ."
-        body = joined((*self.failure.before, open_pattern))
+        body = joined((*self.before, open_pattern))
         return self.look.column("value", head + body, most)
 
     def _as_in_data(self, pattern: TriplePattern, values: list[Term | None]) -> str:
@@ -172,14 +163,14 @@ class Joins:
 
     def _split(self, pattern: TriplePattern) -> Iterator[tuple[str, ...]]:
         """Yield an earlier path split at its last step, if the pattern fits what is there."""
-        for unit in self.failure.before:
+        for unit in self.before:
             step, whole = unit.pattern, unit.whole
             if step is None or whole is None or step.object != pattern.subject:
                 continue
             if not is_generated(step.subject[1:]) or not whole.predicate.endswith(step.predicate):
                 continue
             on = f"{pattern.predicate} {pattern.object}"
-            if self._matches(*self.failure.before, f"{step.subject} {on} ."):
+            if self._matches(*self.before, f"{step.subject} {on} ."):
                 path = whole.predicate.removesuffix(step.predicate).rstrip().removesuffix("/")
                 between = self._unused()
                 text = written_text(
@@ -190,10 +181,9 @@ class Joins:
 
     def _links(self, end: str, link: str) -> list[str]:
         """Return properties that complete a pattern for some earlier values of one end."""
-        before = self.failure.before
-        if end[:1] not in "?$" or not any(end[1:] in unit.variables for unit in before):
+        if end[:1] not in "?$" or not any(end[1:] in unit.variables for unit in self.before):
             return []
-        few = f"{{ SELECT DISTINCT {end} {{ {joined(before)} }} LIMIT {_JOINED} }} {link}"
+        few = f"{{ SELECT DISTINCT {end} {{ {joined(self.before)} }} LIMIT {_JOINED} }} {link}"
         return [self.look.show(one) for one in self.look.column("link", few, 3, distinct=True)]
 
     def _lacking(self, name: str, here: Typed | None, pattern: TriplePattern) -> Finding | None:
@@ -225,7 +215,7 @@ class Joins:
         return f"{self.look.show(sample.value)}{kind}"
 
     def _unused(self) -> str:
-        units = (*self.failure.before, self.failure.unit)
+        units = (*self.before, self.unit)
         used = {name for unit in units for name in unit.variables}
         names = ("other", "another", *(f"other{number}" for number in range(2, len(used) + 3)))
         return next(f"?{name}" for name in names if name not in used)
@@ -233,7 +223,7 @@ class Joins:
     def _called(self, name: str) -> str:
         """Return a variable as written; a path's inner one by the step that binds it."""
         if is_generated(name):
-            for unit in self.failure.before:
+            for unit in self.before:
                 if unit.pattern is not None and unit.pattern.object == f"?{name}":
                     return f"the value of {unit.pattern.predicate}"
         return f"?{name}"

@@ -214,15 +214,13 @@ def describe_names(query: str, schema: Schema, prefixes: Mapping[str, str]) -> I
     used = dict.fromkeys(name for text in texts if (name := absolute(text, declared)))
     lines = []
     for name in used:
-        space = namespace_of(name)
-        term, kind = schema.properties.get(name), "property"
-        if term is None:
-            term, kind = schema.classes.get(name), "class"
+        space, short = namespace_of(name), written(name, prefixes)
+        kind = "property" if name in schema.properties else "class"
+        term = schema.properties.get(name) or schema.classes.get(name)
         if term is not None and space not in common:
-            lines.append(f"{written(name, prefixes)} ({kind}): {_description(term, prefixes)}")
+            lines.append(f"{short} ({kind}): {_description(term, prefixes)}")
         elif space in homes:
-            text = "no class or property of this name is known"
-            lines.append(f"{written(name, prefixes)}: {text}")
+            lines.append(f"{short}: no class or property of this name is known")
     yield from lines[:_MOST_DESCRIBED]
 
 

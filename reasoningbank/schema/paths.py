@@ -168,18 +168,11 @@ def paths_to(
 ) -> tuple[DataPath, ...]:
     """Return the shortest paths that lead from a term to all of some values, at most two.
 
-    Args:
-        client: Sends up to 2 + 4 + 8 + 16 queries, each with a limit of 30 seconds, and a few
-            for each path.
-        start: The term as a query writes it, with the endpoint's prefixes.
-        values: The values as a query writes them. The first five must be reached.
-        most_hops: Longest path searched for.
-        question: Of equal paths those are preferred whose properties and classes it names.
-
-    Returns:
-        The paths at whose ends the number of values is nearest to that of the given ones; of two
-        lengths if the shortest lead to others too. No path leads through a literal, or back by the
-        property that it came by.
+    Preferred are those at whose ends the number of values is nearest to that of the given ones, and
+    of equal ones those whose properties and classes the question names; they are of two lengths if
+    the shortest lead to others too. No path leads through a literal, or back by the property that
+    it came by. Start and values are written as in a query; the first five values must be reached.
+    Sends up to 2 + 4 + 8 + 16 queries, each with a limit of 30 seconds, and a few for each path.
     """
     wanted = tuple(dict.fromkeys(values))
     some, found = wanted[:MOST_VALUES], list[DataPath]()
@@ -205,15 +198,10 @@ def paths_to(
 def paths_in_common(
     client: SPARQLClient, values: Sequence[str], question: str = ""
 ) -> tuple[DataPath, ...]:
-    """Return a path to all of some values from what they have in common: resources.
+    """Return the shortest paths to all of some values from each resource they have in common.
 
-    Args:
-        client: Sends a query for each shape of path, and one for each path.
-        values: The values as a query writes them.
-        question: Texts that are in it count as well.
-
-    Returns:
-        The shortest paths from each resource, at most three. Only five values are looked at.
+    At most three from each, and from texts that are in the question; only five values are looked
+    at. Sends a query for each shape of path, and one for each path.
     """
     wanted = tuple(dict.fromkeys(values))
     found: dict[str, list[DataPath]] = {}
@@ -228,11 +216,9 @@ def paths_in_common(
 def paths_that_count(
     client: SPARQLClient, start: str, number: int, question: str
 ) -> tuple[DataPath, ...]:
-    """Return a path from a term to as many values as a number says, if a question names these.
+    """Return the shortest path from a term to as many values as a number says, if there is one.
 
-    Returns:
-        The shortest path whose last property, or class of the values, the question names; none if
-        there is no such path of at most three hops.
+    The question must name its last property, or a class of the values; it has three hops at most.
     """
     for length in range(1, MOST_HOPS):
         found: list[tuple[int, DataPath]] = []

@@ -220,9 +220,8 @@ def _needed(units: Sequence[Unit], filters: Sequence[Unit]) -> list[Unit]:
     """Leave out each OPTIONAL whose variables no other part uses."""
     kept: list[Unit] = []
     for at, unit in enumerate(units):
-        others = [*units[at + 1 :], *filters]
-        own = unit.variables - {v for other in units[:at] for v in other.variables}
-        if unit.kind != "optional" or any(own & other.variables for other in others):
+        own = unit.variables - _variables(units[:at])
+        if unit.kind != "optional" or own & _variables((*units[at + 1 :], *filters)):
             kept.append(unit)
     return kept
 

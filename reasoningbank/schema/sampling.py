@@ -224,8 +224,8 @@ STEP_LINKS = 1_000
 MOST_DECLARED = 200
 
 _RDF, _RDFS, _OWL = (STANDARD_PREFIXES[prefix] for prefix in ("rdf", "rdfs", "owl"))
-_CLASS_TYPES = (_OWL + "Class", _RDFS + "Class")
-_PROPERTY_TYPES = (_OWL + "ObjectProperty", _OWL + "DatatypeProperty", _RDF + "Property")
+CLASS_TYPES = (_OWL + "Class", _RDFS + "Class")
+PROPERTY_TYPES = (_OWL + "ObjectProperty", _OWL + "DatatypeProperty", _RDF + "Property")
 
 
 @dataclass(frozen=True)
@@ -269,7 +269,7 @@ def properties_of(profile: EndpointProfile, class_iri: str, limit: int) -> Count
 
     def declared() -> Counted | None:
         names = () if profile.declared is None else profile.declared.properties_of(class_iri)
-        return Counted(tuple((name, None) for name in names[:limit]), "schema") if names else None
+        return Counted(_in_order(names, ())[:limit], "schema") if names else None
 
     ways = [
         Way("void", lambda: _published(ask, statistics, "SUM", limit), "void: properties_of"),
@@ -300,11 +300,10 @@ def _names(
         if len(found) < limit:
             # A sample follows the order of an index, which may have one class for a long way.
             near = _reached(ask, profile, found) if of_classes else []
-            types = _CLASS_TYPES if of_classes else _PROPERTY_TYPES
+            types = CLASS_TYPES if of_classes else PROPERTY_TYPES
             stated = [*near, *_stated(ask, profile, types, pattern)]
             via += ", neighbours and declarations" if set(stated) - set(found) else ""
-            found = {**dict.fromkeys(stated), **found}
-            found = {**{name: found[name] for name, _ in seen}, **found}
+            found |= {name: None for name in stated if name not in found}
         items = tuple(found.items())[:limit]
         return Counted(items, via, ("counts are those in the sample",), sampled=True)
 
@@ -330,26 +329,15 @@ def _first(ways: Sequence[Way[Counted]], profile: EndpointProfile, nothing: str)
 def _published(ask: Ask, pattern: str, aggregate: str, limit: int) -> Counted | None:
     """Ask for statistics where the default graph has them, else in the named graphs."""
     for where in (pattern, f"GRAPH ?statistics {{ {pattern} }}"):
-        counted = _counts(
-            ask(
-                f"{_VOID}SELECT ?name ({aggregate}(?n) AS ?count) WHERE {{\n  {where}\n"
-                f"}} GROUP BY ?name ORDER BY DESC(?count) ?name LIMIT {limit}"
-            )
-        )
-        if counted:
+        if counted := _counts(ask, where, f"{aggregate}(?n)", limit, _VOID):
             return Counted(counted, "void")
     return None
 
 
 def _look(ask: Ask, pattern: str, most: int) -> tuple[tuple[str, int], ...]:
     """Count the names among the first `most` solutions of a pattern that binds ?name."""
-    return _counts(
-        ask(
-            "SELECT ?name (COUNT(*) AS ?count) WHERE {\n"
-            f"  {{ SELECT ?name WHERE {{ {pattern} }} LIMIT {most} }}\n"
-            f"}} GROUP BY ?name ORDER BY DESC(?count) ?name LIMIT {MOST_NAMES}"
-        )
-    )
+    some = f"{{ SELECT ?name WHERE {{ {pattern} }} LIMIT {most} }}"
+    return _counts(ask, some, "COUNT(*)", MOST_NAMES)
 
 
 def _stated(ask: Ask, profile: EndpointProfile, types: Sequence[str], use: str) -> list[str]:
@@ -403,9 +391,16 @@ def _in_order(
     return tuple((name, None) for name in dict.fromkeys((*first, *known)))
 
 
-def _counts(result: TableResult) -> tuple[tuple[str, int], ...]:
+def _counts(
+    ask: Ask, pattern: str, count: str, limit: int, head: str = ""
+) -> tuple[tuple[str, int], ...]:
+    """Return the names that a pattern binds to ?name, the highest count first."""
+    found = ask(
+        f"{head}SELECT ?name ({count} AS ?count) WHERE {{\n  {pattern}\n"
+        f"}} GROUP BY ?name ORDER BY DESC(?count) ?name LIMIT {limit}"
+    )
     return tuple(
-        (name.value, int(count.value))
-        for name, count in result.rows()
-        if isinstance(name, NamedNode) and isinstance(count, Literal)
+        (name.value, int(n.value))
+        for name, n in found.rows()
+        if isinstance(name, NamedNode) and isinstance(n, Literal)
     )

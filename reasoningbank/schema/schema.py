@@ -33,13 +33,8 @@ from reasoningbank.sparql.terms import RDF_TYPE
 
 _RDF, _RDFS, _OWL = (STANDARD_PREFIXES[name] for name in ("rdf", "rdfs", "owl"))
 _SCHEMA_ORG = ("https://schema.org/", "http://schema.org/")
-_CLASSES = frozenset({_OWL + "Class", _RDFS + "Class"})
-_PROPERTIES = frozenset(
-    {
-        _RDF + "Property",
-        *(_OWL + f"{kind}Property" for kind in ("Object", "Datatype", "Annotation")),
-    }
-)
+_CLASSES = frozenset(sampling.CLASS_TYPES)
+_PROPERTIES = frozenset((*sampling.PROPERTY_TYPES, _OWL + "AnnotationProperty"))
 _DOMAINS = (_RDFS + "domain", *(space + "domainIncludes" for space in _SCHEMA_ORG))
 _RANGES = (_RDFS + "range", *(space + "rangeIncludes" for space in _SCHEMA_ORG))
 #: Classes that everything may belong to.
@@ -389,11 +384,10 @@ def _joined(declared: Contents, counted: Contents) -> Contents:
     def merged(
         known: Mapping[str, NamedTerm], seen: Mapping[str, NamedTerm]
     ) -> dict[str, NamedTerm]:
-        both = {
-            iri: replace(known[iri], count=term.count, in_data=True) if iri in known else term
-            for iri, term in seen.items()
+        return {
+            iri: replace(term, count=seen[iri].count, in_data=True) if iri in seen else term
+            for iri, term in {**seen, **known}.items()
         }
-        return both | {iri: term for iri, term in known.items() if iri not in both}
 
     of_class = {
         c: tuple(dict.fromkeys((*counted.of_class.get(c, ()), *declared.of_class.get(c, ()))))

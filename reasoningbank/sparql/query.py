@@ -118,13 +118,13 @@ def prepare(
     refuse_unreadable(query)
     shape = outline(query)
     edits: list[Edit] = []
-    missing = _missing_prefixes(query, shape, prefixes)
+    missing = _missing_prefixes(shape, prefixes)
     if missing:
         head = "".join(f"PREFIX {name}: <{space}>\n" for name, space in missing.items())
         edits.append(Edit(shape.prefix_at, shape.prefix_at, head))
     namespaces = {**missing, **shape.declared}
     allowed = None if services is None else tuple(services)
-    targets = tuple(_service_edits(query, shape, namespaces, aliases or {}, allowed, edits))
+    targets = tuple(_service_edits(shape, namespaces, aliases or {}, allowed, edits))
     # Oxigraph 0.5 rejects local names with two or more dots (`ec:1.1.1.1`), which the grammar
     # allows. Every engine reads full IRIs, but not escaped dots.
     edits += (
@@ -132,7 +132,7 @@ def prepare(
         for token in shape.body
         if token.kind == "name" and len(re.findall(r"(?<!\\)\.", token.text.partition(":")[2])) > 1
     )
-    parsed = _parse(query, shape, edits)
+    parsed = _parse(shape, edits)
     prepared = PreparedQuery(
         text=apply_edits(query, edits),
         form=shape.form,
@@ -146,7 +146,7 @@ def prepare(
     return prepared if limit is None else prepared.limited(limit)
 
 
-def _missing_prefixes(query: str, shape: QueryTree, prefixes: Mapping[str, str]) -> dict[str, str]:
+def _missing_prefixes(shape: QueryTree, prefixes: Mapping[str, str]) -> dict[str, str]:
     missing: dict[str, str] = {}
     for token in shape.body:
         if token.kind != "name":
@@ -158,15 +158,13 @@ def _missing_prefixes(query: str, shape: QueryTree, prefixes: Mapping[str, str])
             known = ", ".join(f"{name}:" for name in sorted(prefixes)[:40])
             what = f"the prefix {prefix + ':'!r} is not declared"
             hint = f"declare it with PREFIX {prefix}: <...>, or use a known one ({known})"
-            raise syntax_error(
-                query, token.start, what, hint=hint, code="unknown-prefix", prefix=prefix
-            )
+            at, code = token.start, "unknown-prefix"
+            raise syntax_error(shape.text, at, what, hint=hint, code=code, prefix=prefix)
         missing[prefix] = prefixes[prefix]
     return missing
 
 
 def _service_edits(
-    query: str,
     shape: QueryTree,
     namespaces: Mapping[str, str],
     aliases: Mapping[str, str],
@@ -174,12 +172,13 @@ def _service_edits(
     edits: list[Edit],
 ) -> Iterator[str]:
     """Yield the address of each SERVICE as sent; add the edits that put it there."""
+    code = "service-refused"
     for token in shape.service_targets:
         if token.kind == "variable":
             if allowed is not None:
                 what = "SERVICE with a variable may reach any address, which is not allowed here"
                 hint = "write the address of the endpoint itself"
-                raise syntax_error(query, token.start, what, hint=hint, code="service-refused")
+                raise syntax_error(shape.text, token.start, what, hint=hint, code=code)
             yield f"?{token.text[1:]}"
             continue
         address = expanded(token.text, namespaces)
@@ -192,14 +191,13 @@ def _service_edits(
             known = ", ".join(sorted(public)[:20]) or "none"
             what = f"SERVICE <{address}> is not among the allowed endpoints"
             hint = f"allowed: {known}"
-            raise syntax_error(
-                query, token.start, what, hint=hint, code="service-refused", address=address
-            )
+            at = token.start
+            raise syntax_error(shape.text, at, what, hint=hint, code=code, address=address)
         yield address
 
 
-def _parse(query: str, shape: QueryTree, edits: list[Edit]) -> Query | None:
-    text = apply_edits(query, edits)
+def _parse(shape: QueryTree, edits: list[Edit]) -> Query | None:
+    text = apply_edits(shape.text, edits)
     complaint = ""
     try:
         if len(shape.body) <= MOST_TOKENS and len(shape.service_targets) <= MOST_SERVICES:
@@ -209,8 +207,9 @@ def _parse(query: str, shape: QueryTree, edits: list[Edit]) -> Query | None:
     # Covers rdflib's gaps: RDF 1.2, LATERAL, engine extensions, long lists.
     found = complaint_of(shape, edits)
     if found is not None:
+        at = len(shape.text) if found.offset is None else found.offset
         said = complaint if found.offset is None else found.message
-        raise syntax_error(query, len(query) if found.offset is None else found.offset, said=said)
+        raise syntax_error(shape.text, at, said=said)
     return None
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, cast
@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from pyoxigraph import QueryResultsFormat, Triple, parse_query_results
 
 from reasoningbank.cache import DiskCache
-from reasoningbank.sparql.terms import LONG, Term, full, read_term
+from reasoningbank.sparql.terms import LONG, Term, read_term
 from reasoningbank.spill import is_on_disk
 
 GRAPH_COLUMNS = ("subject", "predicate", "object")
@@ -55,24 +55,10 @@ class _Rows:
 class TableResult(_Rows):
     """The answer of a SELECT."""
 
-    @classmethod
-    def of(
-        cls, variables: Sequence[str], rows: Iterable[Sequence[Term | None]], **about: Any
-    ) -> TableResult:
-        """Build a result from terms; `about` sets `truncated`, `seconds` and `source`."""
-        texts = [[None if term is None else full(term) for term in row] for row in rows]
-        return cls(columns(variables, texts), len(texts), **about)
-
 
 @dataclass(frozen=True)
 class GraphResult(_Rows):
     """The answer of a CONSTRUCT or DESCRIBE: distinct rows of subject, predicate and object."""
-
-    @classmethod
-    def of(cls, triples: Iterable[Triple], **about: Any) -> GraphResult:
-        """Build a result from triples; repeated ones are dropped."""
-        texts = [[full(part) for part in triple] for triple in dict.fromkeys(triples)]
-        return cls(columns(GRAPH_COLUMNS, texts), len(texts), **about)
 
     def triples(self, start: int = 0, stop: int | None = None) -> list[Triple]:
         """Decode the triples `start` to `stop`, as a slice does; all by default."""

@@ -88,8 +88,7 @@ class OxigraphServer:
         self._port = 0
 
     def __enter__(self) -> OxigraphServer:
-        self.start()
-        return self
+        return self.start()
 
     def __exit__(self, *_: object) -> None:
         self.stop()

@@ -21,6 +21,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import chain
 from typing import Any, TypeAlias
 
 from rdflib.namespace import RDF
@@ -183,9 +184,8 @@ def triples_of(node: CompValue) -> list[tuple[Any, Any, Any]]:
     """Return the triple patterns of an algebra's BGP or a parse tree's triples block."""
     if node.name == "BGP":
         return list(node.triples)
-    return [
-        (row[i], row[i + 1], row[i + 2]) for row in node.triples for i in range(0, len(row) - 2, 3)
-    ]
+    rows = (zip(row[::3], row[1::3], row[2::3], strict=False) for row in node.triples)
+    return list(chain.from_iterable(rows))
 
 
 def group_id(algebra: CompValue) -> str:
@@ -430,9 +430,8 @@ class _PatternReader:
         elif token.kind == "blank":
             yield Name(token.text)
         elif token.kind in ("iri", "name", "string"):
-            text = (
-                token.text if token.kind == "string" else f"<{expanded(token.text, self._known)}>"
-            )
+            name = f"<{expanded(token.text, self._known)}>"
+            text = token.text if token.kind == "string" else name
             for part in _SLOT_WITHIN.split(text):
                 yield Name(part[1:], "<<") if part.startswith(_SLOT_VARIABLE) else part
         elif token.kind != "word":

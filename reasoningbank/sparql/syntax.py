@@ -211,9 +211,9 @@ def _start(tokens: Sequence[Token], offset: int) -> Iterator[tuple[str, str]]:
 def _brackets(query: str, tokens: Sequence[Token]) -> Iterator[tuple[str, str]]:
     opened: list[Token] = []
     for token in tokens:
-        if token.kind == "punct" and token.text in _PAIRS:
+        if token.text in _PAIRS:
             opened.append(token)
-        elif token.kind == "punct" and token.text in _PAIRS.values():
+        elif token.text in _PAIRS.values():
             if not opened or _PAIRS[opened[-1].text] != token.text:
                 yield "extra-bracket", f"the {token.text!r} {_place(query, token)} closes nothing"
                 return

@@ -70,11 +70,7 @@ _IRI_CHARS = 2_000
 
 def full(term: Term) -> str:
     r"""Return the lossless N-Triples form of a term."""
-    return (
-        f"<<( {' '.join(full(part) for part in term)} )>>"
-        if isinstance(term, Triple)
-        else str(term)
-    )
+    return f"<<( {' '.join(map(full, term))} )>>" if isinstance(term, Triple) else str(term)
 
 
 def iri(value: str | NamedNode) -> str:
@@ -164,12 +160,10 @@ def compact(
     """
     if term is None:
         return None
-    if isinstance(term, Literal) and term.datatype.value == XSD + "string":
-        if _LIKE_A_TERM.fullmatch(term.value) is None:
+    if isinstance(term, Literal):
+        if term.datatype.value == XSD + "string" and not _LIKE_A_TERM.fullmatch(term.value):
             return cut(term.value, max_chars)
-    elif isinstance(term, Literal):
-        value = _plain(term)
-        if value is not None:
+        if (value := _plain(term)) is not None:
             return value
     return written(term, prefixes, max_chars)
 
@@ -200,8 +194,7 @@ def written(
 
 
 def _compact_iri(value: str, prefixes: Mapping[str, str], max_chars: int) -> str:
-    best = ""
-    name = ""
+    best = name = ""
     for prefix, namespace in prefixes.items():
         if len(namespace) > len(best) and value.startswith(namespace):
             local = value[len(namespace) :]

@@ -217,10 +217,8 @@ def prologue(tokens: Sequence[Token]) -> tuple[dict[str, str], int]:
     declared: dict[str, str] = {}
     at = 0
     while at < len(tokens):
-        if tokens[at].is_word("PREFIX") and [t.kind for t in tokens[at + 1 : at + 3]] == [
-            "name",
-            "iri",
-        ]:
+        kinds = [token.kind for token in tokens[at + 1 : at + 3]]
+        if tokens[at].is_word("PREFIX") and kinds == ["name", "iri"]:
             declared[tokens[at + 1].text.partition(":")[0]] = tokens[at + 2].text[1:-1]
             at += 3
         elif tokens[at].is_word("BASE", "VERSION") and at + 1 < len(tokens):
@@ -294,7 +292,7 @@ MOST_DEPTH = 100
 MOST_CHAIN = 300
 
 _OPEN, _CLOSE = frozenset("{(["), frozenset("})]")
-_TERM_OPEN, _TERM_CLOSE = frozenset({"<<", "<<(", "{|"}), frozenset({">>", ")>>", "|}"})
+_OPEN_ANY, _CLOSE_ANY = _OPEN | {"<<", "<<(", "{|"}, _CLOSE | {">>", ")>>", "|}"}
 _LINKS = frozenset("/|+-*.;") | {"&&", "||"}
 _SIGNS = frozenset("!-+^")
 _BLOCKS = ("UNION", "OPTIONAL", "MINUS", "FILTER", "BIND", "VALUES", "GRAPH", "SERVICE", "SELECT")
@@ -316,14 +314,10 @@ def check_query_size(tokens: Iterable[Token], form: str = "query") -> list[Token
             # The conditions and keys after the group, and the resources of DESCRIBE.
             chain += grouped and token.text == "("
             chain += described and token.kind != "word"
-        if token.kind == "punct" and (token.text in _OPEN or token.text in _TERM_OPEN):
-            outer += [token] if depth == 0 else []
-            depth += 1
-        elif token.kind == "punct" and (token.text in _CLOSE or token.text in _TERM_CLOSE):
-            depth -= 1
-            outer += [token] if depth == 0 else []
-        elif depth == 0:
+        depth -= token.text in _CLOSE_ANY
+        if depth == 0:
             outer.append(token)
+        depth += token.text in _OPEN_ANY
         signs = signs + 1 if token.text in _SIGNS else 0
         chain += token.text in _LINKS or token.is_word(*_BLOCKS)
         chain += token.text == "," and not context.in_arguments
@@ -345,7 +339,7 @@ def check_update_size(tokens: Iterable[Token]) -> None:
     depth = 0
     data = False
     for token in tokens:
-        depth += (token.text in _OPEN) - (token.text in _CLOSE) if token.kind == "punct" else 0
+        depth += (token.text in _OPEN) - (token.text in _CLOSE)
         data = data or (depth == 0 and token.is_word("DATA"))
         if depth <= 0 and token.text == ";":
             data = False

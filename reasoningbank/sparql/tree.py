@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
+from itertools import pairwise
 from typing import Literal, NamedTuple, cast
 
 from reasoningbank.errors import QueryError
@@ -98,7 +99,7 @@ class _Patterns(NamedTuple):
 
     @property
     def groups(self) -> tuple[Group, ...]:
-        groups = (*self.others, *((self.where,) if self.where else ()))
+        groups = [group for group in (*self.others, self.where) if group is not None]
         return tuple(sorted(groups, key=lambda group: group.start))
 
 
@@ -144,17 +145,13 @@ class QueryTree:
         """Groups outside WHERE: EXISTS in the projection, HAVING or ORDER BY."""
         return self._patterns.others
 
-    def statements(self, *, services: bool = True) -> list[Clause]:
-        """Return the clauses that hold triple patterns, in written order."""
-        every = (c for group in self._patterns.groups for c in group.walk(services=services))
-        return [clause for clause in every if clause.kind == "triples"]
-
     def triple_patterns(self, *, services: bool = True) -> list[TriplePattern]:
         """Return all triple patterns, in written order; the template of CONSTRUCT is left out.
 
         Without `services`, those that another endpoint answers are left out too.
         """
-        return [p for clause in self.statements(services=services) for p in clause.patterns]
+        every = (c for group in self._patterns.groups for c in group.walk(services=services))
+        return [pattern for clause in every for pattern in clause.patterns]
 
 
 @lru_cache(maxsize=256)
@@ -206,19 +203,15 @@ def projection(body: Sequence[Token]) -> tuple[bool, tuple[str, ...]]:
     """Return whether a SELECT is of ``*``, and otherwise the columns that it names."""
     names: list[str] = []
     depth = 0
-    previous: Token | None = None
-    for token in body[1:]:
+    for before, token in pairwise(body):
         if token.text == "{" or token.is_word("WHERE", "FROM"):
             break
-        if token.text in ("(", ")"):
-            depth += 1 if token.text == "(" else -1
-        elif token.kind == "variable" and (
-            depth == 0 or (depth == 1 and previous is not None and previous.is_word("AS"))
-        ):
+        depth += (token.text == "(") - (token.text == ")")
+        named = depth == 0 or (depth == 1 and before.is_word("AS"))
+        if token.kind == "variable" and named:
             names.append(token.text[1:])
         elif token.text == "*" and depth == 0:
             return True, ()
-        previous = token
     return False, tuple(names)
 
 
@@ -268,17 +261,15 @@ class _Reader:
         values: Clause | None = None
         others: list[Group] = []
         while self._text() != stop:
-            if self._is("CONSTRUCT"):
-                self.at += 1
+            start = self._token().start
+            if self._skip("CONSTRUCT"):
                 if self._text() == "{":
                     self.at = closing(self.tokens, self.at)
-            elif self._is("FROM"):
-                start = self._token().start
-                self.at += 1
-                self.at += self._is("NAMED")
+            elif self._skip("FROM"):
+                self._skip("NAMED")
                 self._step()
                 dataset.append(self.query[start : self._end()])
-            elif self._is("VALUES"):
+            elif self._text().upper() == "VALUES":
                 values = self._values()
             elif self._text() == "(":
                 others += self._parentheses()
@@ -300,8 +291,11 @@ class _Reader:
     def _text(self) -> str:
         return self.tokens[self.at].text if self.at < len(self.tokens) else ""
 
-    def _is(self, *words: str) -> bool:
-        return self.at < len(self.tokens) and self.tokens[self.at].is_word(*words)
+    def _skip(self, *texts: str) -> bool:
+        """Step over the next token if it is one of these, given in capitals."""
+        found = self._text().upper() in texts
+        self.at += found
+        return found
 
     def _step(self) -> Token:
         token = self._token()
@@ -326,41 +320,38 @@ class _Reader:
         self._take("{")
         clauses: list[Clause] = []
         while self._text() != "}":
-            if self._text() == ".":
-                self.at += 1
-            else:
+            if not self._skip("."):
                 clauses.append(self._clause())
         self._take("}")
         return Group(start, self._end(), tuple(clauses))
 
     def _clause(self) -> Clause:
         start = self._token().start
-        if self._text() == "{":
+        word = self._text().upper()
+        if word == "{":
             union = [self._group()]
-            while self._is("UNION"):
-                self.at += 1
+            while self._skip("UNION"):
                 union.append(self._group())
             return Clause("union", start, self._end(), groups=tuple(union))
-        if self._is("SELECT"):
+        if word == "SELECT":
             inner = self.read("}")
             return Clause("subselect", start, self._end(), groups=inner.groups)
-        if self._is("VALUES"):
+        if word == "VALUES":
             return self._values()
-        if not self._is(*_BLOCKS):
+        if word not in _BLOCKS:
             return self._statement()
-        kind = cast(ClauseKind, self._text().lower())
+        kind = cast(ClauseKind, word.lower())
         self.at += 1
         target = ""
         if kind in ("graph", "service"):
-            self.at += self._is("SILENT")
+            self._skip("SILENT")
             target = self._span(self._step)
         groups = self._condition() if kind in ("filter", "bind") else [self._group()]
         return Clause(kind, start, self._end(), groups=tuple(groups), target=target)
 
     def _condition(self) -> list[Group]:
-        self.at += self._is("NOT")
-        if self._is("EXISTS"):
-            self.at += 1
+        self._skip("NOT")
+        if self._skip("EXISTS"):
             return [self._group()]
         if self._text() != "(":  # a function's name
             self._step()
@@ -393,8 +384,7 @@ class _Reader:
         subject = self._term(patterns)
         if not (bracket and self._text() in (".", "}")):
             self._properties(subject, patterns)
-        if self._text() == ".":
-            self.at += 1
+        self._skip(".")
         return Clause("triples", start, self._end(), tuple(patterns))
 
     def _properties(self, subject: str, patterns: list[TriplePattern]) -> None:
@@ -406,22 +396,20 @@ class _Reader:
                 nested: list[TriplePattern] = []
                 patterns.append(TriplePattern(subject, verb, self._term(nested)))
                 patterns.extend(nested)
-                if self._text() != ",":
+                if not self._skip(","):
                     break
-                self.at += 1
             if self._text() != ";":
                 return
-            while self._text() == ";":
-                self.at += 1
+            while self._skip(";"):
+                pass
             if self._text() in (".", "}", "]"):
                 return
 
     def _path(self) -> None:
         while True:
-            while self._text() in ("^", "!"):
-                self.at += 1
-            if self._text() == "(":
-                self.at += 1
+            while self._skip("^", "!"):
+                pass
+            if self._skip("("):
                 if self._text() != ")":
                     self._path()
                 self._take(")")
@@ -429,11 +417,9 @@ class _Reader:
                 token = self._step()
                 if token.kind not in ("iri", "name") and token.text != "a":
                     raise _unreadable(token, "expected a property")
-            if self._text() in ("?", "*", "+"):
-                self.at += 1
-            if self._text() not in ("/", "|"):
+            self._skip("?", "*", "+")
+            if not self._skip("/", "|"):
                 return
-            self.at += 1
 
     def _term(self, patterns: list[TriplePattern]) -> str:
         token = self._token()

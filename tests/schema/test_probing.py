@@ -158,5 +158,5 @@ def test_clauses_know_their_place_in_the_text() -> None:
     ]
     assert found.dataset == "FROM <http://e/g>"
     assert text[found.values.start : found.values.end] == "VALUES ?s { e:a }"
-    patterns = [str(p) for c in found.statements() for p in c.patterns]
+    patterns = [str(p) for p in found.triple_patterns()]
     assert patterns[:3] == ["?a e:b 1", "?s e:p _:bracket1", "_:bracket1 e:q ?o"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import random
 import sys
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -98,15 +99,20 @@ def test_triple_terms_and_directions_survive_the_real_server(client: SPARQLClien
     assert (row[1].language, str(row[1].direction)) == ("he", "rtl")
 
 
+def result_of(names: Sequence[str], rows: Sequence[Sequence[Term | None]]) -> TableResult:
+    texts = [[None if term is None else full(term) for term in row] for row in rows]
+    return TableResult(columns(names, texts), len(texts))
+
+
 def test_terms_survive_in_process() -> None:
     rows = [(term, None, Triple(A, A, A), BlankNode("b1")) for term in TERMS]
-    result = TableResult.of(["a", "b", "c", "d"], rows)
+    result = result_of(["a", "b", "c", "d"], rows)
     assert result.rows() == rows
     assert result.variables == ("a", "b", "c", "d")
 
 
 def test_only_the_rows_that_are_looked_at_are_decoded() -> None:
-    result = TableResult.of(["n"], [[Literal(n)] for n in range(10)])
+    result = result_of(["n"], [[Literal(n)] for n in range(10)])
     assert [row[0] for row in result.rows(2, 4)] == [Literal(2), Literal(3)]
     assert [row[0] for row in result.rows(-1)] == [Literal(9)]
     assert result.rows(20) == []
