@@ -10,12 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import dspy
-from pydantic import BaseModel, ConfigDict
 
 from reasoningbank import algebra, errors
 from reasoningbank.agents.calling import ask_once, asking, prefix_names
 from reasoningbank.agents.direct import written_query
-from reasoningbank.agents.protocol import PROMPTS, Attempt, Episode, conclude, read_json
+from reasoningbank.agents.protocol import PROMPTS, Attempt, Episode, Shown, conclude, read_json
 from reasoningbank.algebra import operations as all_operations
 from reasoningbank.algebra.builtin.endpoints import ASKING
 from reasoningbank.algebra.evaluation import naming_columns
@@ -42,10 +41,8 @@ _BODY = 2_000
 _FILE = "hints/programs.json"
 
 
-class ShownProgram(BaseModel):
+class ShownProgram(Shown):
     """A few-shot example: an instruction and a program, whose prefixes may be undeclared."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     instruction: str
     program: Any

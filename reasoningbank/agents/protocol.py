@@ -287,11 +287,13 @@ def failure_of(error: BaseException) -> Finding:
 _T = TypeVar("_T")
 
 
-class _Shown(BaseModel):
+class Shown(BaseModel):
+    """An example from a file, which has no other keys."""
+
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class CodeTurn(_Shown):
+class CodeTurn(Shown):
     """One turn: the reason, the code, and what it printed."""
 
     reasoning: str
@@ -299,7 +301,7 @@ class CodeTurn(_Shown):
     output: str = ""
 
 
-class ToolCall(_Shown):
+class ToolCall(Shown):
     """One tool call: the reason, the tool with its arguments, and what it returned."""
 
     thought: str
@@ -308,7 +310,7 @@ class ToolCall(_Shown):
     observation: str = ""
 
 
-class Demonstration(_Shown):
+class Demonstration(Shown):
     """A question that belongs to no corpus, answered by turns of code and by tool calls."""
 
     question: str

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import importlib
+import pkgutil
 from collections.abc import Callable
 from typing import Any, Literal, cast
 
@@ -48,8 +48,7 @@ def make_agent(name: str, **options: Any) -> Agent:
         raise UsageError(f"unknown agent {name!r}", hint=hint, code="unknown-agent")
     make = AGENTS[name]
     if isinstance(make, str):
-        module, _, attribute = make.partition(":")
-        make = cast("Callable[..., Agent]", getattr(importlib.import_module(module), attribute))
+        make = cast("Callable[..., Agent]", pkgutil.resolve_name(make))
     try:
         return make(**options)
     except TypeError as error:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import functools
-import importlib
 import os
+import pkgutil
 import re
 import tomllib
 from pathlib import Path
@@ -47,8 +47,7 @@ class _Commands(TyperGroup):
 @functools.cache
 def load_command(name: str) -> Any:
     """Return a command, or a group with its commands, by its name."""
-    module, _, attribute = COMMANDS[name][0].partition(":")
-    what = getattr(importlib.import_module(f"reasoningbank.cli.{module}"), attribute)
+    what = pkgutil.resolve_name(f"reasoningbank.cli.{COMMANDS[name][0]}")
     holder = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False)
     if isinstance(what, typer.Typer):
         holder.add_typer(what, name=name)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
@@ -53,8 +53,7 @@ class Answer:
     def of_triples(cls, triples: Iterable[Sequence[str]]) -> Answer:
         """Make a graph of distinct triples, each of three terms as N-Triples writes them."""
         rows = list(dict.fromkeys(tuple(triple) for triple in triples))
-        graph = cls.of_rows(("subject", "predicate", "object"), rows)
-        return cls("graph", graph.table, graph.n_rows)
+        return replace(cls.of_rows(("subject", "predicate", "object"), rows), form="graph")
 
     @classmethod
     def of_boolean(cls, value: bool) -> Answer:

@@ -257,11 +257,12 @@ def row_ids(n_rows: int, *columns: Ints) -> Ints:
 
 def pair_ids(first: Ints, second: Ints) -> Ints:
     """Number the distinct pairs that two arrays of equal length form."""
-    if not len(first):
-        return first.astype(np.int64)
-    low = second.min()
-    keys = first * (second.max() - low + 1) + (second - low)
-    return np.unique(keys, return_inverse=True)[1].astype(np.int64)
+    return np.unique(pair_keys(first, second), return_inverse=True)[1].astype(np.int64)
+
+
+def pair_keys(first: Ints, second: Ints) -> Ints:
+    """Return pairs of ids as numbers in the same order; ids are far below 2^31, and -1 or more."""
+    return (first << 31) + second + 1
 
 
 def counted(values: Ints) -> tuple[Ints, Ints]:

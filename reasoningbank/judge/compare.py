@@ -27,6 +27,7 @@ from reasoningbank.judge.cells import (
     in_common,
     isomorphic,
     local_classes,
+    pair_keys,
     row_ids,
     signature_classes,
 )
@@ -118,7 +119,7 @@ class Comparison(Scores):
 class Contrast:
     """A comparison and the rows that it is about."""
 
-    comparison: Comparison
+    comparison: Scores
     gold: Encoded
     predicted: Encoded
     mapping: tuple[int, ...] | None
@@ -152,7 +153,7 @@ def compare(
         answers are the same.
     """
     found = contrast(gold, predicted, bag=bag, ordered=ordered, window=window).comparison
-    return replace(found, match=found.lenient if lenient else found.strict)
+    return Comparison(**vars(found), match=found.lenient if lenient else found.strict)
 
 
 def compare_files(
@@ -274,9 +275,9 @@ def _scored(
     findings: Sequence[Finding] = (),
     *,
     accepted: bool = False,
-) -> Comparison:
+) -> Scores:
     both_empty = n_gold == n_predicted == 0
-    return Comparison(
+    return Scores(
         strict=accepted,
         lenient=accepted,
         precision=right / n_predicted if n_predicted else float(both_empty),
@@ -429,7 +430,7 @@ class _Search:
         self._levels: list[tuple[Ints, Ints, Ints]] = []
         ids = np.zeros(gold.n_rows, dtype=np.int64)
         for column in self._order:
-            keys = _pair_keys(ids, gold.values[column])
+            keys = pair_keys(ids, gold.values[column])
             unique, ids, counts = np.unique(keys, return_inverse=True, return_counts=True)
             self._levels.append((unique, counts, ids.astype(np.int64)))
 
@@ -466,7 +467,7 @@ class _Search:
         """Map one more column; return the rows left and how many of them can still be right."""
         self._left -= len(alive) + _STEP
         unique, counts, _ = self._levels[depth]
-        keys = _pair_keys(classes, self._rows.predicted.values[candidate][alive])
+        keys = pair_keys(classes, self._rows.predicted.values[candidate][alive])
         at = np.minimum(np.searchsorted(unique, keys), len(unique) - 1)
         same = unique[at] == keys
         at = at[same].astype(np.int64)
@@ -494,8 +495,3 @@ class _Search:
         if found.accepted or self.best is None or found.right > self.best.right:
             self.best = found
         return found.accepted
-
-
-def _pair_keys(first: Ints, second: Ints) -> Ints:
-    # Ids are far below 2^31.
-    return (first << 31) | second

@@ -11,7 +11,7 @@ import urllib.request
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 from pyoxigraph import Literal
 
@@ -114,6 +114,6 @@ def _run(address: str, update: str, timeout_s: float) -> None:
 
 
 def _row(change: str, document: str, predicate: str, subject: str, object_: str) -> tuple[str, ...]:
-    names = (f"{key}={quote(iri[1:-1], safe='')}" for key, iri in
-             (("document", document), ("predicate", predicate)))  # fmt: skip
-    return subject, f"<urn:reasoningbank:{change}?{'&'.join(names)}>", object_
+    names = {"document": document[1:-1], "predicate": predicate[1:-1]}
+    about = urlencode(names, safe="", quote_via=quote)
+    return subject, f"<urn:reasoningbank:{change}?{about}>", object_

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from pydantic_core import to_jsonable_python
 
 from reasoningbank.judge.answer import Answer
-from reasoningbank.judge.cells import Encoded, Ints, local_classes
+from reasoningbank.judge.cells import Ints, local_classes
 from reasoningbank.judge.compare import Contrast, SharedRows, contrast
 from reasoningbank.judge.gold import Gold
 from reasoningbank.sparql.terms import cut
@@ -80,9 +80,9 @@ def sample_of(
         # Without threads the rows stay in the order in which each came first.
         table = table.group_by(table.column_names, use_threads=False).aggregate([])
         n = table.num_rows
-    everything = np.arange(n, dtype=np.int64)
-    chosen = everything[:MAX_ROWS] if ordered else _first_rows(table, everything, MAX_ROWS)
-    return AnswerSample(answer.variables, _shown_rows(table, chosen, names), n)
+    side = _Side(table, np.arange(n, dtype=np.int64), {} if names is None else names)
+    rows = side.rows(side.first(side.all, MAX_ROWS, ordered))
+    return AnswerSample(answer.variables, rows, n)
 
 
 def evidence_of(
@@ -96,7 +96,7 @@ def evidence_of(
     """Collect the evidence of a verdict."""
     counted = (found or contrast(gold.answer, Answer.of_rows([], []))).gold
     n_gold = found.comparison.n_gold if found else gold.window.size(gold.answer.n_rows)
-    ours = _Side(gold.answer, counted, {})
+    ours = _Side(gold.answer.table, counted.places, {})
     inside = ours.all
     # The rows that the gold's modifiers keep, or may keep.
     if gold.window.is_slice and (ordered or gold.window.keys != ()):
@@ -107,7 +107,7 @@ def evidence_of(
         return Evidence(gold=right)
     names: dict[str, str] = {}
     shown = sample_of(predicted, bag=bag, ordered=ordered, names=names)
-    theirs = _Side(predicted, found.predicted, names)
+    theirs = _Side(predicted.table, found.predicted.places, names)
     # Where a LIMIT leaves several rows right, those that come first by their text.
     as_they_came = not found.window.is_slice
     orders = (side.first(side.all, len(side.all), as_they_came) for side in (ours, theirs))
@@ -123,58 +123,46 @@ def evidence_of(
     )
 
 
+@dataclass(frozen=True)
 class _Side:
-    """Shows rows of one answer; positions are those of its `counted` rows."""
+    """Shows rows of one answer."""
 
-    def __init__(self, answer: Answer, counted: Encoded, names: dict[str, str]) -> None:
-        self._answer = answer
-        self._places = counted.places
-        self._names = names
-        self.all: Ints = np.arange(len(self._places), dtype=np.int64)
+    table: pa.Table
+    places: Ints  #: The row of the table at each position
+    names: dict[str, str]  #: The names given to blank nodes so far
+
+    @property
+    def all(self) -> Ints:
+        """All positions."""
+        return np.arange(len(self.places), dtype=np.int64)
 
     def first(self, positions: Ints, most: int, ordered: bool) -> Ints:
         """Return at most `most` of the positions: the first as they came, or when sorted."""
-        if ordered:
+        if ordered or not self.table.num_columns:
             return positions[:most]
-        return positions[_first_rows(self._answer.table, self._places[positions], most)]
+        rows = self.table.take(pa.array(self.places[positions]))
+        # The labels of blank nodes mean nothing.
+        keys = [pc.if_else(pc.starts_with(c, "_:"), "_:", c) for c in rows.columns]
+        names = [str(at) for at in range(len(keys))]
+        chosen = pc.select_k_unstable(
+            pa.Table.from_arrays(keys, names=names),
+            k=min(most, len(positions)),
+            sort_keys=[(name, "ascending") for name in names],
+        )
+        first: Ints = positions[chosen.to_numpy()]
+        return first
 
     def rows(self, positions: Ints) -> tuple[Row, ...]:
-        """Return the rows at these positions."""
-        return _shown_rows(self._answer.table, self._places[positions], self._names)
+        """Return the rows at these positions, long terms cut, blank nodes named as they appear."""
 
+        def shown(text: str | None) -> str | None:
+            if text is not None and text.startswith("_:"):
+                return self.names.setdefault(text, f"_:b{len(self.names)}")
+            return text and cut(text, MAX_TERM_CHARS)
 
-def _first_rows(table: pa.Table, positions: Ints, most: int) -> Ints:
-    """Return which of some rows come first, sorted by the text of their terms."""
-    if not table.num_columns:
-        return np.arange(min(most, len(positions)), dtype=np.int64)
-    rows = table.take(pa.array(positions))
-    # The labels of blank nodes mean nothing.
-    keys = [pc.if_else(pc.starts_with(c, "_:"), "_:", c) for c in rows.columns]
-    names = [str(at) for at in range(len(keys))]
-    chosen = pc.select_k_unstable(
-        pa.Table.from_arrays(keys, names=names),
-        k=min(most, len(positions)),
-        sort_keys=[(name, "ascending") for name in names],
-    )
-    first: Ints = chosen.to_numpy().astype(np.int64)
-    return first
-
-
-def _shown_rows(
-    table: pa.Table, positions: Ints, names: dict[str, str] | None = None
-) -> tuple[Row, ...]:
-    """Return rows with long terms cut and blank nodes named in order of appearance."""
-    known: dict[str, str] = {} if names is None else names
-
-    def shown(text: str | None) -> str | None:
-        if text is None:
-            return None
-        if text.startswith("_:"):
-            return known.setdefault(text, f"_:b{len(known)}")
-        return cut(text, MAX_TERM_CHARS)
-
-    columns = [column.to_pylist() for column in table.take(pa.array(positions)).columns]
-    return tuple(tuple(shown(column[at]) for column in columns) for at in range(len(positions)))
+        found = self.table.take(pa.array(self.places[positions]))
+        columns = [column.to_pylist() for column in found.columns]
+        return tuple(tuple(shown(column[at]) for column in columns) for at in range(len(positions)))
 
 
 def _differing(found: Contrast, gold_order: Ints, predicted_order: Ints) -> tuple[Ints, Ints]:

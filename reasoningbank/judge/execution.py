@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import KW_ONLY, dataclass, fields, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Literal
 
 from reasoningbank.corpus import Task
 from reasoningbank.errors import QueryError, QueryTimeoutError
 from reasoningbank.findings import Finding
 from reasoningbank.judge.answer import Answer, answer_of
-from reasoningbank.judge.compare import Comparison, Scores, contrast
+from reasoningbank.judge.compare import Scores, contrast
 from reasoningbank.judge.documents import DocumentChanges
 from reasoningbank.judge.evidence import AnswerSample, Evidence, evidence_of, sample_of
 from reasoningbank.judge.gold import Gold, GoldStore
@@ -154,16 +154,11 @@ class ExecutionJudge:
         return answer_of(self.client.query(query, timeout_s=self.timeout_s, max_rows=self.max_rows))
 
 
-def _verdict(found: Comparison, gold: Gold, answer: Answer) -> Verdict:
-    scores = {one.name: getattr(found, one.name) for one in fields(Scores)}
-    findings = list(found.findings)
+def _verdict(found: Scores, gold: Gold, answer: Answer) -> Verdict:
+    cut = Finding("result-truncated", "the result was cut at the judge's cap")
+    notes = (cut if answer.truncated else None, gold.note)
+    scores = replace(found, findings=(*found.findings, *filter(None, notes)))
     if answer.truncated:
-        findings.append(Finding("result-truncated", "the result was cut at the judge's cap"))
-        scores |= {"strict": False, "lenient": False}
-    if gold.note is not None:
-        findings.append(gold.note)
-    return Verdict(
-        **{**scores, "findings": tuple(findings)},
-        status="judged" if answer.form == gold.answer.form else "wrong_form",
-        truncated=answer.truncated,
-    )
+        scores = replace(scores, strict=False, lenient=False)
+    status: VerdictStatus = "judged" if answer.form == gold.answer.form else "wrong_form"
+    return Verdict(**vars(scores), status=status, truncated=answer.truncated)
