@@ -8,7 +8,7 @@ from __future__ import annotations
 import difflib
 import importlib.util
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -136,6 +136,16 @@ def read_toml(file: Path, code: str) -> dict[str, Any]:
     # A ValueError: not UTF-8, not TOML, or a number with thousands of digits.
     except (OSError, ValueError) as error:
         raise UsageError(f"cannot be read: {error}", where=str(file), code=code) from None
+
+
+def causes(error: BaseException, *, implicit: bool = False) -> Iterator[BaseException]:
+    """Yield an error and its causes; `implicit` ones, too, during whose handling it was raised."""
+    seen: set[int] = set()
+    cause: BaseException | None = error
+    while cause is not None and id(cause) not in seen:
+        yield cause
+        seen.add(id(cause))
+        cause = cause.__cause__ or (cause.__context__ if implicit else None)
 
 
 def invalid_data(error: ValidationError, where: str = "", code: str = "") -> UsageError:

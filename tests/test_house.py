@@ -41,8 +41,8 @@ def test_no_file_is_longer_than_600_lines() -> None:
 def test_the_package_grows_no_larger() -> None:
     # The goal is 45,000 lines in 230 files: the bounds go up with a new capability only.
     lines = sum(path.read_text(encoding="utf-8").count("\n") for path in FILES)
-    assert len(FILES) <= 217
-    assert lines <= 56_719
+    assert len(FILES) <= 216
+    assert lines <= 56_377
 
 
 def test_commands_write_one_row_and_not_one_rows() -> None:

@@ -16,7 +16,8 @@ from pyoxigraph import Literal, NamedNode
 from reasoningbank.corpus.pack import SETS, known_packs
 from reasoningbank.corpus.shacl import SCHEMA
 from reasoningbank.errors import EndpointError, QueryError, UsageError
-from reasoningbank.schema import EndpointProfile, is_label, local_name, namespace_of, sampling
+from reasoningbank.schema import EndpointProfile, is_label, namespace_of, sampling
+from reasoningbank.schema.names import spoken
 from reasoningbank.sparql import STANDARD_PREFIXES, EndpointConfig, iri
 from reasoningbank.sparql.terms import RDF_TYPE
 
@@ -26,7 +27,6 @@ _MOST_PREFIXES = 200
 #: Vocabularies whose classes describe the data, not the domain.
 _META = tuple(STANDARD_PREFIXES[name] for name in ("rdf", "rdfs", "owl", "sh", "sd", "void"))
 _NAME = re.compile(r"[a-z][a-z0-9_-]*")
-_WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[^\W\dA-Z_]+|\d+")
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ def new_pack(name: str, config: EndpointConfig) -> dict[Path, str]:
             "properties": dict.fromkeys(one for c in classes for one in c.properties),
             "literal": Literal,
             "quoted": json.dumps,
-            "text": _text,
+            "text": spoken,
         }
     )
     made = {
@@ -151,7 +151,7 @@ def _examples(
     one = next(c for c in classes if c.properties)
     label = next((p for p in one.properties if is_label(p)), "")
     chosen = next((p for p in one.properties if p != label), label)
-    thing, value = _text(one.iri), _text(chosen)
+    thing, value = spoken(one.iri), spoken(chosen)
     a, has = f"?x a {iri(one.iri)}", iri(chosen)
     names = f"{iri(label)} ?name ; " if label else ""
     where = profile.within(f"{a} ; {names}{has} ?value")
@@ -173,10 +173,6 @@ def _examples(
         ("without", f"Is there a thing of the class {thing} without a {value}?",
          f"ASK WHERE {{ {within(a)} FILTER NOT EXISTS {{ {within(f'?x {has} ?value')} }} }}"),
     ]  # fmt: skip
-
-
-def _text(name: str) -> str:
-    return " ".join(_WORDS.findall(local_name(name))).lower() or local_name(name)
 
 
 def _shortened(query: str, prefixes: Mapping[str, str]) -> str:

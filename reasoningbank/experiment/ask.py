@@ -123,7 +123,7 @@ class Solver:
             ModelError: If the endpoint or the model failed.
         """
         _check_words(question)
-        task, recall, bank = self._task(question), NOTHING, self.bank
+        task, recall, bank = self.task(question), NOTHING, self.bank
         if bank is not None:
             # No record is kept, so the bank needs no name.
             recall = self._parts.recall(Job(self.arm, task), Given(), lambda: bank)
@@ -157,7 +157,7 @@ class Solver:
 
         def answer(question: str, adopt: Callable[[Any], None]) -> str | None:
             lm = None if self.arm.lm in self.context.models else dspy.settings.lm
-            return self.attempt(self._task(question), Recall(adopt=adopt), lm=lm).sparql
+            return self.attempt(self.task(question), Recall(adopt=adopt), lm=lm).sparql
 
         agent = make_agent(self.arm.agent, **self.arm.options)
         return program_of(answer) if getattr(agent, "compiles", False) else AgentProgram({}, answer)
@@ -166,7 +166,8 @@ class Solver:
     def _parts(self) -> MemoryParts:
         return MemoryParts(self.context, self.corpus, ())
 
-    def _task(self, question: str) -> Task:
+    def task(self, question: str) -> Task:
+        """Return a question as a task, in the solver's language or its own."""
         language = self.language or asked_language(question, self.pack)
         return Task("ask", question, "", self.pack.endpoint, language=language)
 

@@ -445,7 +445,8 @@ def _unknown(location: Sequence[str | int]) -> str:
     for part in map(str, location[:-1]):
         fields = [one.model_fields[part] for one in tables if part in one.model_fields]
         inner = [one for field in fields for one in _tables_in(field.annotation)]
-        tagged = [one for one in tables if one.__name__.lower() == f"{part}memory"]
+        sources = (getattr(one.model_fields.get("source"), "annotation", None) for one in tables)
+        tagged = [one for one, of in zip(tables, sources, strict=True) if part in get_args(of)]
         tables = inner or tagged or tables
     wrong = str(location[-1])
     meant = _MEANT.get(wrong.lower(), wrong)

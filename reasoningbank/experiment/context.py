@@ -95,9 +95,16 @@ def open_context(
 
 @contextlib.contextmanager
 def context_at(
-    config: EndpointConfig, pack: Pack, golds: GoldStore, *, spare_sandboxes: int = 0, **given: Any
+    config: EndpointConfig,
+    pack: Pack,
+    golds: GoldStore,
+    *,
+    models: Mapping[str, ModelHandle] | None = None,
+    spare_sandboxes: int = 0,
+    hidden: frozenset[str] = frozenset(),
+    hidden_by_task: Mapping[str, frozenset[str]] | None = None,
 ) -> Iterator[RunContext]:
-    """Open the context of a running endpoint for a block; `given`: models, and what is hidden."""
+    """Open the context of a running endpoint for the length of a block."""
     declared = Schema.of_files(pack.schema) if pack.schema else None
     if declared is not None:
         # Report a broken schema now, not from a tool in the middle of a trial.
@@ -114,11 +121,13 @@ def context_at(
             pack=pack,
             schema=Schema.of(config, pack.schema),
             profile=profile,
+            models=models or {},
             sandboxes=sandboxes,
             demonstrations=tuple(
                 one for path in demonstration_files(pack) for one in load_demonstrations(path)
             ),
-            **given,
+            hidden=hidden,
+            hidden_by_task=hidden_by_task or {},
         )
 
 

@@ -147,7 +147,7 @@ def _copy(folder: RunFolder, target: RunFolder, on_notice: Callable[[str], None]
     folder.require_same_run(target)
     if target.manifest is None:
         target.write_manifest(folder.require_manifest())
-    for part in ("memory", "learning"):
+    for part in ("memory", "learning", "compiled"):
         for name in folder.names(f"{part}/.*"):
             if not target.exists(name):
                 write_bytes_atomically(target.path / name, folder.content(name))

@@ -37,6 +37,7 @@ from reasoningbank.errors import (
     RecordError,
     SetupError,
     UsageError,
+    causes,
 )
 from reasoningbank.experiment.config import Experiment
 from reasoningbank.experiment.context import NOTHING, Recall, RunContext
@@ -352,12 +353,11 @@ def _failure(error: BaseException) -> tuple[Literal["error", "bug"], Finding]:
     return "bug", Finding("bug", found.what, where=place, hint=found.hint, fields=fields)
 
 
-def _is_infrastructure(error: BaseException | None) -> bool:
+def _is_infrastructure(error: BaseException) -> bool:
     """Return whether an error comes from the machine or the network."""
-    while error is not None and not isinstance(error, _MISTAKES):
-        if isinstance(error, _INFRASTRUCTURE):
-            return True
-        error = error.__cause__ or error.__context__
+    for one in causes(error, implicit=True):
+        if isinstance(one, (*_MISTAKES, *_INFRASTRUCTURE)):
+            return not isinstance(one, _MISTAKES)
     return False
 
 

@@ -6,14 +6,14 @@ import contextlib
 import re
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from dspy.utils import exceptions as dspy_errors
 from dspy.utils.callback import BaseCallback
 from pydantic import BaseModel, ConfigDict, Field
 
-from reasoningbank.errors import BudgetError, ModelError, ReasoningBankError, SetupError
+from reasoningbank.errors import BudgetError, ModelError, ReasoningBankError, SetupError, causes
 from reasoningbank.http import Gate, gate_for
 from reasoningbank.trajectory import Recorder, Usage
 
@@ -221,7 +221,7 @@ class Pacing(BaseCallback):  # type: ignore[misc]
 
 def lm_failure(error: BaseException, model: str = "") -> ReasoningBankError | None:
     """Return what a failed model call means for a trial; None if the error is not a model's."""
-    for cause in _causes(error):
+    for cause in causes(error):
         if isinstance(cause, ReasoningBankError):
             return cause
         if isinstance(cause, dspy_errors.LMError):
@@ -231,22 +231,12 @@ def lm_failure(error: BaseException, model: str = "") -> ReasoningBankError | No
 
 def is_timeout(error: BaseException) -> bool:
     """Return whether a model did not answer in time; one that refuses late has answered."""
-    return any(isinstance(cause, dspy_errors.LMTimeoutError) for cause in _causes(error))
-
-
-def _causes(error: BaseException) -> Iterator[BaseException]:
-    """Yield an error and its causes (``raise … from``), as DSPy wraps failures."""
-    seen: set[int] = set()
-    cause: BaseException | None = error
-    while cause is not None and id(cause) not in seen:
-        yield cause
-        seen.add(id(cause))
-        cause = cause.__cause__
+    return any(isinstance(cause, dspy_errors.LMTimeoutError) for cause in causes(error))
 
 
 def _retry_after(error: BaseException) -> float:
     """Return the seconds that a provider asks to wait; 0 if it does not say."""
-    for cause in _causes(error):
+    for cause in causes(error):
         # DSPy waits as asked, but does not see what LiteLLM was asked.
         headers = getattr(cause, "litellm_response_headers", None) or {}
         asked = getattr(cause, "retry_after", None) or headers.get("retry-after") or ""

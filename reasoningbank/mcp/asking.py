@@ -14,7 +14,6 @@ from reasoningbank.agents import Attempt
 from reasoningbank.agents.registry import check_blind
 from reasoningbank.algebra import QueryRequest
 from reasoningbank.algebra.evaluation import naming_columns
-from reasoningbank.corpus import Task
 from reasoningbank.errors import BudgetError, SetupError, ToolError, UsageError
 from reasoningbank.experiment import Arm
 from reasoningbank.experiment.ask import Solver
@@ -76,7 +75,7 @@ class Asker:
         if not text or len(text) > MAX_QUESTION:
             what = f"a question has 1 to {MAX_QUESTION} characters, this one has {len(text)}"
             raise ToolError(what, hint="ask in one or two sentences")
-        task = Task("ask", text, "", self.solver.context.endpoint.url)
+        task = self.solver.task(text)
         cancelled = (stop or threading.Event()).is_set
 
         def check() -> None:

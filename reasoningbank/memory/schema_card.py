@@ -9,7 +9,6 @@ from __future__ import annotations
 import heapq
 import itertools
 import math
-import re
 import sqlite3
 import threading
 from collections import Counter, defaultdict
@@ -19,7 +18,8 @@ from dataclasses import dataclass
 from reasoningbank.corpus import Pack
 from reasoningbank.memory.layer import Entry, Layer, Line, Note, about, load_notes, pack_lines
 from reasoningbank.retrieval import Embedder, VectorTable, WordIndex, best_first, open_embedder
-from reasoningbank.schema import Link, NamedTerm, Schema, SchemaMap, local_name, observed_values
+from reasoningbank.schema import Link, NamedTerm, Schema, SchemaMap, observed_values
+from reasoningbank.schema.names import spoken
 from reasoningbank.sparql import STANDARD_PREFIXES, EndpointConfig, SPARQLClient, is_loopback
 from reasoningbank.sparql.terms import written
 
@@ -284,11 +284,11 @@ def description(term: NamedTerm, known: Mapping[str, NamedTerm]) -> str:
     """Describe a class or property in words."""
 
     def called(iri: str) -> str:
-        return known[iri].label if iri in known and known[iri].label else _spoken(iri)
+        return known[iri].label if iri in known and known[iri].label else spoken(iri)
 
-    spoken = _spoken(term.iri)
-    parts = [spoken]
-    if term.label and term.label.casefold() != spoken:
+    said = spoken(term.iri)
+    parts = [said]
+    if term.label and term.label.casefold() != said:
         parts.append(term.label)
     if term.comment:
         parts.append(term.comment.rstrip("."))
@@ -298,8 +298,3 @@ def description(term: NamedTerm, known: Mapping[str, NamedTerm]) -> str:
     if classes:
         parts.append("Gives: " + ", ".join(called(iri) for iri in classes))
     return ". ".join(parts) + "."
-
-
-def _spoken(iri: str) -> str:
-    words = re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+", local_name(iri))
-    return " ".join(words).casefold() or local_name(iri)

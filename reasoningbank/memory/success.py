@@ -25,7 +25,7 @@ from reasoningbank.schema.names import used_names
 from reasoningbank.sparql import BooleanResult, iri
 from reasoningbank.sparql.query import PreparedQuery, prepare
 from reasoningbank.sparql.terms import RDF_TYPE
-from reasoningbank.sparql.tokens import tokenize, without_comments
+from reasoningbank.sparql.tokens import AGGREGATES, tokenize, without_comments
 from reasoningbank.sparql.tree import TriplePattern, outline, read_query
 
 _NUMBERS = (
@@ -38,7 +38,6 @@ _MOST_GLOSSES = 4
 #: Patterns that a contrast shows of one side.
 _MOST_PATTERNS = 3
 _TYPES = ("a", "rdf:type")
-_AGGREGATES = frozenset({"COUNT", "SUM", "AVG", "MIN", "MAX"})
 
 
 class Lesson:
@@ -110,7 +109,7 @@ def _doubt(experience: Experience) -> str:
 def _matches_nothing(prepared: PreparedQuery, skeleton: Skeleton, facts: Facts) -> bool:
     """Return whether a query answers no or zero for all resources of its slots' classes."""
     words = {token.text.upper() for token in outline(prepared.text).body if token.kind == "word"}
-    if prepared.form != "ASK" and not words & _AGGREGATES:
+    if prepared.form != "ASK" and words.isdisjoint(AGGREGATES):
         return False
     found = facts.ask(prepared.text)
     if found is None or not is_empty(found, prepared):
@@ -214,7 +213,7 @@ def _content(lesson: Lesson, facts: Facts) -> str:
     steps = [f"Names: {'; '.join(glosses)}."] if glosses else []
     tokens = outline(lesson.skeleton.text).body
     words = {token.text.upper() for token in tokens if token.kind == "word"}
-    if not words & _AGGREGATES:
+    if words.isdisjoint(AGGREGATES):
         words.discard("GROUP")
     if sum(token.is_word("SELECT") for token in tokens) < 2:
         words.discard("SELECT")

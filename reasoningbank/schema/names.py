@@ -40,7 +40,7 @@ _MOST_DESCRIBED, _COMMENT_CHARS = 12, 100
 _CALLED = frozenset(("label", "name", "title"))
 #: How much a word found only in the label, or only in the comment, counts.
 _LABEL, _COMMENT = 0.8, 0.65
-_WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+_WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[^\W\dA-Z_]+|\d+")
 
 
 def namespace_of(iri: str) -> str:
@@ -57,6 +57,11 @@ def words(text: str) -> tuple[str, ...]:
     """Return the significant words of a name or sentence, in lower case and singular."""
     found = tuple(dict.fromkeys(_singular(word.lower()) for word in _WORDS.findall(text)))
     return tuple(word for word in found if word not in _EMPTY) or found
+
+
+def spoken(iri: str) -> str:
+    """Return the words of a local name in lower case; the name itself if it has none."""
+    return " ".join(_WORDS.findall(local_name(iri))).lower() or local_name(iri)
 
 
 def is_label(iri: str) -> bool:

@@ -136,15 +136,14 @@ class _Walk:
 
     def _subselect(self, clause: Clause, place: _Place) -> _Place:
         tokens = self.tokens(clause)
-        head = tokens[: next(at for at, token in enumerate(tokens) if token.text == "{")]
+        begins = next(at for at, token in enumerate(tokens) if token.text == "{")
+        head = tokens[:begins]
         inner = replace(place, scope=next(self._numbers))
         star, columns = projection(head)
         if not star:
             names = frozenset(columns)
             inner = replace(inner, seen=names if place.seen is None else names & place.seen)
-        # GROUP BY follows the group, which ends at the clause's last brace.
-        closing = max(at for at, token in enumerate(tokens) if token.text == "}")
-        grouped = any(token.is_word("GROUP") for token in tokens[closing:])
+        grouped = any(token.is_word("GROUP") for token in tokens[closing(tokens, begins) :])
         if any(token.is_word(*AGGREGATES) for token in head) and not grouped:
             inner = replace(inner, alone=inner.scope)
         self.projection(head[1:], inner)

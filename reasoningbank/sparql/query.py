@@ -48,7 +48,7 @@ class PreparedQuery:
     limit_changed: bool = False  #: Whether that LIMIT was added or lowered
     limit_note: str = ""  #: What was changed about LIMIT, for people
     #: rdflib's query (prologue and algebra), shared and not to be changed; None if only Oxigraph
-    #: can parse it, or it has more than 5,000 tokens
+    #: can parse it, or it has more than 2,000 tokens
     parsed: Query | None = field(default=None, compare=False, repr=False)
     #: The author's text, which `edits` turn into `text`
     original: str = field(default="", repr=False)

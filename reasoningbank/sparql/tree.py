@@ -431,8 +431,9 @@ class _Reader:
         if token.text in ("+", "-") and self._token().kind == "number":
             self.at += 1
         elif token.kind == "string":
-            if self._text() == "^^":
-                self.at += 2
+            if self._skip("^^"):
+                self._token()
+                self.at += 1
             elif self.at < len(self.tokens) and self._token().kind == "tag":
                 self.at += 1
         elif token.kind not in ("iri", "name", "blank", "variable", "number") and (

@@ -19,6 +19,7 @@ from reasoningbank.errors import (
     SetupError,
     ToolError,
     UsageError,
+    causes,
 )
 from reasoningbank.experiment import Experiment, RunFolder, TrialRecord, run_experiment
 from reasoningbank.trajectory import Usage
@@ -90,6 +91,12 @@ def test_bugs_are_told_from_infrastructure_errors(
     record = last(failing_on(error, cause)[0])
     assert (record.status, record.tries) == (status, tries)
     assert (record.verdict is None) == (status in ("bug", "error"))
+
+
+def test_an_error_that_is_its_own_cause_is_looked_at_once() -> None:
+    error = ValueError("no")
+    error.__cause__ = error
+    assert list(causes(error, implicit=True)) == [error]
 
 
 def test_an_agent_that_returns_no_attempt_has_a_bug(

@@ -111,6 +111,8 @@ def test_a_verdict_that_changed_is_told_and_kept(run: RunFolder) -> None:
 
 
 def test_a_copy_is_judged_and_the_run_stays_as_it_was(run: RunFolder, tmp_path: Path) -> None:
+    (run.path / "compiled").mkdir()
+    (run.path / "compiled" / "other.0.json").write_text('{"programs": {}}')
     archived = run.archive(tmp_path / "archived")
     held = {p: p.read_bytes() for p in archived.path.rglob("*") if p.is_file()}
     with pytest.raises(UsageError, match="--out"):
@@ -119,6 +121,7 @@ def test_a_copy_is_judged_and_the_run_stays_as_it_was(run: RunFolder, tmp_path: 
     outcome = rejudge_run(archived, "execution", out=out, arms=("oracle",), limit=2)
     assert outcome.judged == 2
     assert len(by_key(out)) == 6
+    assert out.program("other", 0) == {"programs": {}}
     assert sum(bool(r.evidence) for r in out.trials()) == 2
     assert rejudge_run(archived, "rule", out=out).judged == 6
     assert sum(bool(r.evidence) for r in out.trials()) == 2

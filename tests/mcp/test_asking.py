@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from reasoningbank.agents import Attempt
+from reasoningbank.corpus import Task
 from reasoningbank.errors import BudgetError, ToolError
 from reasoningbank.experiment import Arm, Trial
 from reasoningbank.experiment.ask import Solver
@@ -20,7 +21,7 @@ from reasoningbank.trajectory import Recorder, Usage
 def asker() -> Asker:
     """An asker whose model was not opened."""
     world: Any = SimpleNamespace(endpoint=SimpleNamespace(url="http://e/", source="E"))
-    pack: Any = SimpleNamespace(root="uniprot")
+    pack: Any = SimpleNamespace(root="uniprot", endpoint="http://e/", languages=("en", "it"))
     return Asker(Solver(world, pack, Arm(name="ask", agent="direct"), (), None))
 
 
@@ -48,6 +49,21 @@ def test_a_question_that_waits_is_given_up_when_it_is_called_off(
             thread.join(120)
             assert not thread.is_alive()
     assert (len(faults), begun) == (3, [])
+
+
+def test_a_question_has_the_language_that_it_is_asked_in(
+    asker: Asker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+
+    def attempt(_: object, task: Task, **__: object) -> Attempt:
+        asked.append(task.language)
+        return Attempt("ASK {}", "", "submitted", Usage(), Recorder().trajectory())
+
+    monkeypatch.setattr(Trial, "attempt", attempt)
+    for question in ("Quali sono le parole che esprimono la gioia?", "Which of the words are sad?"):
+        asker._attempt(question)
+    assert asked == ["it", "en"]
 
 
 def test_an_attempt_ends_with_its_next_step_when_it_is_called_off(

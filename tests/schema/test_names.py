@@ -6,7 +6,7 @@ import pytest
 
 from reasoningbank.corpus import Pack
 from reasoningbank.schema import NamedTerm, Schema, describe_names, nearest_names
-from reasoningbank.schema.names import Role, nearest_prefixes
+from reasoningbank.schema.names import Role, nearest_prefixes, spoken
 from reasoningbank.schema.schema import Contents
 from reasoningbank.sparql import compact
 from reasoningbank.sparql.terms import NamedNode
@@ -97,3 +97,8 @@ def test_the_schema_says_what_the_names_of_a_query_mean() -> None:
     assert lines[3] == "t:near (property): near"
     assert len(lines) == 4
     assert list(describe_names("no query at all", schema, {})) == []
+
+
+def test_a_local_name_is_spoken_with_all_its_letters() -> None:
+    assert spoken("http://e/hasNomeCittà") == "has nome città"
+    assert spoken("http://e/DNASequence2") == "dna sequence 2"

@@ -15,7 +15,9 @@ from work import calls
 
 from reasoningbank.corpus import load_shacl_tasks, split_tasks
 from reasoningbank.corpus.features import query_template
+from reasoningbank.errors import QueryError
 from reasoningbank.lm.reply import queries_in
+from reasoningbank.schema import read_statements
 from reasoningbank.sparql.shape import (
     Bag,
     Name,
@@ -28,6 +30,7 @@ from reasoningbank.sparql.shape import (
     query_hashes,
     shape_hash,
 )
+from reasoningbank.sparql.tree import read_query
 
 Links = frozenset[tuple[str, str]]
 
@@ -541,3 +544,17 @@ def test_groups_and_templates_of_a_pack_do_not_change(pack: str, n: int, digest:
     found = [[t.id, t.group, query_template(t.expected_sparql)] for t in tasks]
     assert len(found) == n
     assert hashlib.sha256(json.dumps(found).encode()).hexdigest()[:16] == digest
+
+
+def test_a_text_that_ends_in_a_datatype_is_unreadable() -> None:
+    with pytest.raises(QueryError, match="ends in the middle"):
+        read_query('SELECT * { ?s ?p "a"^^')
+
+
+@pytest.mark.parametrize("after", ["", "VALUES ?y { 1 }", "HAVING (EXISTS { ?y ?q ?z })"])
+def test_a_subquery_with_groups_returns_several_rows(after: str) -> None:
+    inner = f"SELECT ?y (COUNT(?x) AS ?n) {{ ?x <a:p> ?y }} GROUP BY ?y {after}"
+    found = read_statements(f"SELECT * {{ {{ {inner} }} }}").statements
+    assert {one.alone for one in found} == {0}
+    counted = read_statements("SELECT * { { SELECT (COUNT(?x) AS ?n) { ?x <a:p> ?y } } }")
+    assert all(one.alone for one in counted.statements)
