@@ -148,11 +148,28 @@ def causes(error: BaseException, *, implicit: bool = False) -> Iterator[BaseExce
         cause = cause.__cause__ or (cause.__context__ if implicit else None)
 
 
+#: What pydantic says in words of Python, by the type of its error.
+_WANTED = {
+    "tuple_type": 'write a list, e.g. ["one", "two"]',
+    "list_type": 'write a list, e.g. ["one", "two"]',
+    "dict_type": "write a table, e.g. { key = value }",
+    "string_type": "write a text in quotes",
+    "path_type": "write a path in quotes",
+    "bool_type": "write true or false",
+    "bool_parsing": "write true or false",
+}
+
+
+def said_of(mistake: Mapping[str, Any]) -> str:
+    """Return what an error of pydantic says, in words of its data's format."""
+    return _WANTED.get(mistake["type"], str(mistake["msg"]).removeprefix("Value error, "))
+
+
 def invalid_data(error: ValidationError, where: str = "", code: str = "") -> UsageError:
     """Return the error of data that pydantic refuses: the first mistake, with its path."""
     first = error.errors()[0]
     place = ".".join(map(str, first["loc"]))
-    what = f"{place}: {first['msg']}" if place else first["msg"]
+    what = f"{place}: {said_of(first)}" if place else said_of(first)
     return UsageError(what, where=where, code=code, field=place)
 
 

@@ -25,7 +25,7 @@ from pydantic import (
     ValidationInfo,
 )
 
-from reasoningbank.errors import UsageError, read_toml, unknown_key
+from reasoningbank.errors import UsageError, read_toml, said_of, unknown_key
 from reasoningbank.sparql import EndpointConfig, OxigraphServer
 from reasoningbank.sparql.terms import absolute
 
@@ -310,7 +310,7 @@ def _read(root: Path, file: Path) -> Pack:
         # An unknown key explains that another one is missing.
         first = min(error.errors(), key=lambda one: one["type"] not in _UNKNOWN)
         place = ".".join(str(part) for part in first["loc"])
-        said = first["msg"]
+        said = said_of(first)
         if first["type"] in _UNKNOWN:
             inside = {"federated": FederatedEndpoint, "documents": DocumentSpace}
             table = inside.get(str(first["loc"][0]), Pack) if len(first["loc"]) > 1 else Pack

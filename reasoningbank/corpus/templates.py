@@ -28,7 +28,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from reasoningbank.corpus.pack import Pack
 from reasoningbank.corpus.shacl import CLASS_OF_FORM, QUERY_PROPERTIES
 from reasoningbank.corpus.splits import PARTS, SplitName
-from reasoningbank.errors import QueryError, UsageError, read_toml, unknown_key
+from reasoningbank.errors import QueryError, UsageError, read_toml, said_of, unknown_key
 from reasoningbank.findings import Finding
 from reasoningbank.sparql import BooleanResult, GraphResult, Result, SPARQLClient, TableResult
 from reasoningbank.sparql.query import prepare
@@ -138,7 +138,7 @@ def _invalid(error: ValidationError, data: Mapping[str, Any], file: Path) -> Usa
         where += f", {kind} {one.get('id', name) if isinstance(one, dict) else name}"
     else:
         inside, table = [kind], _TemplateFile
-    what = first["msg"].removeprefix("Value error, ")
+    what = said_of(first)
     if first["type"] == "extra_forbidden":
         what = unknown_key(inside[-1], table.model_fields)
     what = ": ".join((*inside, what))

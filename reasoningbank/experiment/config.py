@@ -15,7 +15,7 @@ from pydantic import BaseModel, Field, ValidationError, model_validator
 
 from reasoningbank.agents import Budget
 from reasoningbank.corpus import Level
-from reasoningbank.errors import UsageError, read_toml, unknown_key
+from reasoningbank.errors import UsageError, read_toml, said_of, unknown_key
 from reasoningbank.experiment.settings import (
     BankMemory,
     CompileSettings,
@@ -419,7 +419,7 @@ def parse_experiment(data: Mapping[str, Any], *, where: str = "") -> Experiment:
         # An invalid arm also makes the tuple of arms too short.
         errors = [one for one in error.errors() if one["type"] != "too_short"] or error.errors()
         first = errors[0]
-        key, said = _path(first["loc"], data), first["msg"]
+        key, said = _path(first["loc"], data), said_of(first)
         if first["type"] == "extra_forbidden":
             said = _unknown(first["loc"])
         more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""

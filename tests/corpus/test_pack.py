@@ -206,6 +206,19 @@ def test_a_broken_pack_file_is_one_line(things: Path, text: str, says: str) -> N
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [('languages = "en"', "list"), ("examples = 3", "quotes"), ('prefixes = ["t"]', "table"),
+     ("name = 4", "quotes"), ('union_default_graph = "perhaps"', "true or false")],
+)  # fmt: skip
+def test_a_value_of_another_kind_is_named_in_words_of_toml(
+    tmp_path: Path, text: str, wanted: str
+) -> None:
+    (tmp_path / "pack.toml").write_text(text, encoding="utf-8")
+    with pytest.raises(UsageError, match=f": write .*{wanted}"):
+        load_pack(tmp_path)
+
+
 def test_endpoint_config_keeps_the_public_address(things: Path) -> None:
     config = endpoint_config(load_pack(things), "http://127.0.0.1:7878/query")
     assert config.url == "https://example.org/sparql/"

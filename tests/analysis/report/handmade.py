@@ -107,6 +107,8 @@ def trajectory(memory: bool = False, text: str = "I look at one instance.") -> T
         examples = [{"id": "oaks", "score": 0.9523}, {"id": "pines", "score": 0.5}]
         recorder.add("step", {"step": "retrieve_examples", "examples": examples, "problems": [],
                               "patterns": {"HEIGHT": 0.978}, "sparql": QUERY})  # fmt: skip
+        recorder.add("step", {"step": "output", "confidence": 0.93, "calibrated": False})
+        recorder.add("step", {"step": "output", "confidence": 0.42, "calibrated": True})
     recorder.add(
         "lm_call",
         {

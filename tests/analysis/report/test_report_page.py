@@ -101,6 +101,14 @@ def test_a_deep_link_opens_a_trial_with_all_that_it_holds(visit: Visit) -> None:
     assert page.title().startswith("How tall is each tree of a_task?")
 
 
+def test_a_step_shows_a_confidence_only_where_it_was_measured(visit: Visit) -> None:
+    page = visit(PLAIN)
+    page.wait_for_selector(".turns")
+    steps = page.locator(".step-event").all_text_contents()
+    shown = [text for text in steps if "output" in text]
+    assert ["confidence" in text for text in shown] == [False, True]
+
+
 def test_a_record_without_evidence_says_so(visit: Visit) -> None:
     page = visit("#trial/second/a_task/1")
     page.wait_for_selector("#no-evidence")

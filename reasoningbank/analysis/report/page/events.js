@@ -266,7 +266,10 @@ const EVENTS = {
     const { step, ...data } = event.data;
     const named = (name) => name.replaceAll("_", " ");
     const said = Object.entries(data).filter(
-      ([, v]) => v !== null && v !== "" && !(typeof v === "object" && !Object.keys(v).length),
+      // A confidence that was not measured reads as a probability.
+      ([name, v]) =>
+        v !== null && v !== "" && !(typeof v === "object" && !Object.keys(v).length) &&
+        !(name === "confidence" && data.calibrated === false),
     );
     const wide = ([, v]) =>
       typeof v === "string"
