@@ -145,13 +145,17 @@ class QueryTree:
         """Groups outside WHERE: EXISTS in the projection, HAVING or ORDER BY."""
         return self._patterns.others
 
+    def statements(self, *, services: bool = True) -> list[Clause]:
+        """Return the clauses that hold triple patterns, in written order."""
+        every = (c for group in self._patterns.groups for c in group.walk(services=services))
+        return [clause for clause in every if clause.kind == "triples"]
+
     def triple_patterns(self, *, services: bool = True) -> list[TriplePattern]:
         """Return all triple patterns, in written order; the template of CONSTRUCT is left out.
 
         Without `services`, those that another endpoint answers are left out too.
         """
-        every = (c for group in self._patterns.groups for c in group.walk(services=services))
-        return [pattern for clause in every for pattern in clause.patterns]
+        return [p for clause in self.statements(services=services) for p in clause.patterns]
 
 
 @lru_cache(maxsize=256)
