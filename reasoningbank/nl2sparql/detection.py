@@ -252,7 +252,7 @@ def seen_in(sparql: str) -> Seen | None:
     own = walked.statements
     ends = [term for s in own for term in (s.subject, s.object) if isinstance(term, URIRef)]
     tokens, declared = tokenize(sparql), read_query(sparql).declared
-    names = [absolute(t.text, declared) for t in tokens if t.kind in ("iri", "name")]
+    names = [n for t in tokens if t.kind in ("iri", "name") and (n := absolute(t.text, declared))]
     inside = tokens_within(tokens, _TEXT_FUNCTIONS, "()")
     filtered = {token.text[1:] for token in inside if token.kind == "variable"}
     # A variable stands for any name.

@@ -466,7 +466,7 @@ def _unnamed(question: str, sparql: str, pack: Pack, structure: Structure) -> It
     text = " ".join(_plain(token.text) for token in tokenize(sparql) if token.kind in kinds)
     missing = [one for one in named if not _is_named(one, text, sparql, pack)]
     # The pack's files do not say which words are the names of an IRI.
-    things = _things(sparql, pack, structure)
+    things = _things(sparql, pack, structure) if missing else set()
     by_iri = [one for one in missing if any(_may_be(thing, one) for thing in things)]
     if len(by_iri) <= len(things):
         missing = [one for one in missing if one not in by_iri]
@@ -518,9 +518,9 @@ def _is_named(said: QuestionToken, text: str, sparql: str, pack: Pack) -> bool:
 
 def _spells(literal: str, word: str) -> bool:
     """Return whether a regular expression, such as ``os[oa]$``, stands for a word, not for any."""
-    written = _plain(read_literal(literal) or "")
-    # A repeated group can take very long.
-    if not re.search(r"[\[|?(]", written) or re.search(r"[*+}]\)*[*+{]|\)[*+{]", written):
+    # Most texts are no pattern, and a repeated group can take very long.
+    written = _plain(read_literal(literal) or "") if re.search(r"[\[|?(]", literal) else ""
+    if not written or re.search(r"[*+}]\)*[*+{]|\)[*+{]", written):
         return False
     try:
         form = re.compile(written)
@@ -551,7 +551,7 @@ def _things(sparql: str, pack: Pack, structure: Structure) -> set[str]:
     roles = ("properties", "classes", "graphs", "services")
     known.update(read_query(sparql).declared.values(), *(seen.names[role] for role in roles))
     known.update(structure.query.dataset, structure.schema.classes, structure.schema.properties)
-    return {n for n in seen.names["names"] - known if n != "None" and not is_datatype(n)}
+    return {name for name in seen.names["names"] - known if not is_datatype(name)}
 
 
 def _plain(text: str) -> str:
