@@ -53,11 +53,11 @@ def main() -> None:
     split = split_tasks(load_shacl_tasks(pack.root))
     with open_endpoint(pack) as endpoint, SPARQLClient(endpoint) as client:
         vocabulary = Schema.of(endpoint, pack.schema)
-        others = {other.url: Schema.of(other) for other in endpoint.federated}
         seen = observed_values(client, vocabulary)
-        schema = SchemaMap.of(vocabulary, others, seen)
-        index = SchemaIndex(schema, [vocabulary, *others.values()])
-    by_use = _by_use([vocabulary, *others.values()], index)
+        schema = SchemaMap.of(vocabulary, seen)
+        every = [vocabulary, *vocabulary.services.values()]
+        index = SchemaIndex(schema, every)
+    by_use = _by_use(every, index)
     plain = SchemaCard(endpoint, schema, index)
     noted = SchemaCard(endpoint, schema, index, load_notes(pack))
     order = {name: 1 - rank / len(by_use) for rank, name in enumerate(by_use)}

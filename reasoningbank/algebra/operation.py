@@ -19,7 +19,7 @@ import inspect
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import groupby
 from pathlib import Path
@@ -37,6 +37,7 @@ from reasoningbank.algebra.evaluation import Block as BlockOf
 from reasoningbank.algebra.evaluation import Evaluation
 from reasoningbank.algebra.terms import ProgramError, Term, json_path, locating, one_of
 from reasoningbank.algebra.values import Row, Stream, Table, Value, kept
+from reasoningbank.corpus.shacl import complete_prefixes
 
 #: What an operation yields. `any` is known at run time only.
 Yield = OneOf["text", "uri", "term", "row", "table", "graph", "list", "nothing", "any"]
@@ -151,11 +152,28 @@ class Visible:
     """What a place of a program sees before the run: the static counterpart of a scope."""
 
     variables: frozenset[str] = frozenset()
+    texts: Mapping[str, str] = field(default_factory=dict)  #: What variables hold, where written
     has_item: bool = False
     columns: tuple[str, ...] | None = None
     based: bool = False
     depth: int = 0
+    prefixes: Mapping[str, str] = field(default_factory=dict)  #: Those of `read_program`
     reads: set[str] = field(default_factory=set)
+
+    def after_setting(self, name: str, value: Any) -> Visible:
+        """Return what the operations behind one that sets a variable see."""
+        texts = {one: text for one, text in self.texts.items() if one != name}
+        texts |= {name: value} if isinstance(value, str) else {}
+        return replace(self, variables=self.variables | {name}, texts=texts)
+
+    def query(self, data: Any) -> Any:
+        """Return the query that a Value reads, if a variable holds its text; else the data."""
+        call = isinstance(data, Mapping) and data.get("@op") == "Value"
+        args = data.get("args") if call else None
+        name = args.get("name") if isinstance(args, Mapping) else None
+        if not isinstance(name, str) or name[:1] != "$" or name[1:] not in self.texts:
+            return data
+        return complete_prefixes(self.texts[name[1:]], self.prefixes).text
 
 
 class Example(NamedTuple):

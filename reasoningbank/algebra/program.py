@@ -199,7 +199,7 @@ def _validated(
         # Text that cannot be encoded could not be written either, and would fail half-way.
         json.dumps(data, ensure_ascii=False).encode()
         data = with_prefixes(data, prefixes) if prefixes else data
-        block = found.block(data, "$", Visible(names))
+        block = found.block(data, "$", Visible(names, prefixes=prefixes or {}))
     except UnicodeEncodeError:
         what = "a string holds half of a character"
         found.wrong.append(ProgramError(what, where="$", code="half-character"))
@@ -256,8 +256,9 @@ class _Validation:
             where = path if single else json_path(path, at)
             with self.keeping(where):
                 nodes.append(self.call(item, where, visible))
-                if name := nodes[-1].kind.sets(item.get("args", {})):
-                    visible = replace(visible, variables=visible.variables | {name})
+                given = item.get("args", {})
+                if name := nodes[-1].kind.sets(given):
+                    visible = visible.after_setting(name, given.get("value", given.get("select")))
         return Block(tuple(nodes), single)
 
     def call(self, data: Any, path: str, visible: Visible) -> OperationCall:
@@ -285,11 +286,15 @@ class _Validation:
         visible.reads.update(kind.reads(given))
         self._check_names(kind, given, json_path(path, "args"))
         args, names = self._arguments(kind, given, path, visible)
+        known = dict(given)
+        for name in given.keys() & kind.model_fields.keys():
+            if kind_of(kind.model_fields[name]).name == "Query":
+                known[name] = visible.query(given[name])
         if all(name in given for name, one in kind.model_fields.items() if one.is_required()):
             with self.keeping(path):
-                kind.check(given, visible)
+                kind.check(known, visible)
         with contextlib.suppress(QueryError):
-            return OperationCall(path, kind, args, frozenset(names), kind.columns(given))
+            return OperationCall(path, kind, args, frozenset(names), kind.columns(known))
         return OperationCall(path, kind, args, frozenset(names))
 
     def _check_names(self, kind: type[Operation], given: Mapping[str, Any], path: str) -> None:

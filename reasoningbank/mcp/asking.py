@@ -60,7 +60,7 @@ class Asker:
         except ToolError as error:
             return answer | {"rows": [], "note": f"the query does not run: {error}"}
 
-    def compose(self, request: QueryRequest) -> str:
+    def compose(self, request: QueryRequest, stop: threading.Event | None = None) -> str:
         """Return a query for a question of a program."""
         own = self.solver.context.endpoint
         if request.endpoint and not own.is_at(request.endpoint):
@@ -68,9 +68,9 @@ class Asker:
             raise UsageError("not the server's endpoint", where=request.endpoint, hint=hint)
         form = f" (Answer with a {request.form} query.)" if request.form else ""
         wrong = "".join(f" (Not this, {why}: {query})" for query, why in request.rejected)
-        return self._attempt(naming_columns(request) + form + wrong).sparql or ""
+        return self._attempt(naming_columns(request) + form + wrong, stop).sparql or ""
 
-    def _attempt(self, question: str, stop: threading.Event | None = None) -> Attempt:
+    def _attempt(self, question: str, stop: threading.Event | None) -> Attempt:
         text = " ".join(question.split())
         if not text or len(text) > MAX_QUESTION:
             what = f"a question has 1 to {MAX_QUESTION} characters, this one has {len(text)}"

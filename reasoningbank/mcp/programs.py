@@ -198,9 +198,12 @@ class ServerTools:
             limits=settings.limits,
             addresses={**real, **settings.addresses},
             credentials=algebra.credentials_from(file) if (file := settings.credentials) else (),
-            compose=(lambda asked: self._shared.asker.compose(asked)) if settings.lm else None,
+            compose=self._compose if settings.lm else None,
             dry_run=dry_run,
         )
+
+    def _compose(self, request: algebra.QueryRequest) -> str:
+        return self._shared.asker.compose(request, self._stop)
 
     def _answer(self, outcome: ProgramResult) -> dict[str, Any]:
         small = outcome.is_whole and outcome.chars <= MAX_CHARS

@@ -70,13 +70,12 @@ class SchemaCard:
     ) -> SchemaCard:
         """Collect what an endpoint's cards need: once, before any question."""
         notes = load_notes(pack)
-        others = {other.url: Schema.of(other) for other in endpoint.federated}
         observed = None
         if is_loopback(endpoint.address):
             with SPARQLClient(endpoint) as client:
                 observed = observed_values(client, schema)
-        links = SchemaMap.of(schema, others, observed)
-        index = SchemaIndex(links, [schema, *others.values()], embedder)
+        links = SchemaMap.of(schema, observed)
+        index = SchemaIndex(links, [schema, *schema.services.values()], embedder)
         return cls(endpoint, links, index, notes)
 
     def about(self, question: str, budget: int = 400) -> Layer:

@@ -432,7 +432,7 @@ class Nodes:
             own = Schema.of(config, self.pack.schema)
             for endpoint, statements in _by_endpoint(prepared.text, config):
                 with RecordedClient(self.episode, endpoint) as client:
-                    schema = own if endpoint is config else Schema.of(endpoint)
+                    schema = own if endpoint is config else own.services[endpoint.url]
                     near, around = _explored(client, schema, statements)
                     names = client.config.namespaces
                 classes |= {written(iri, names): None for iri in near}

@@ -24,6 +24,7 @@ from reasoningbank.schema.names import (
     UsedName,
     local_name,
     namespace_of,
+    namespaces_in,
     nearest_names,
     nearest_prefixes,
     spelling,
@@ -141,8 +142,10 @@ class _Judge:
         fields, declared = name.fields(), schema.term(name.iri)
         if name.iri in terms_of(schema, "property" if role == "class" else "class"):
             return self._wrong_role(name, fields)
+        foreign = namespace_of(name.iri) not in namespaces_in(schema)
         for address, service in schema.services.items():
-            if name.iri in terms_of(service, role):
+            of_its_own = foreign and namespace_of(name.iri) in namespaces_in(service)
+            if of_its_own or name.iri in terms_of(service, role):
                 what = f"{written} does not exist at {schema.name or 'the endpoint'}"
                 hint = f"put its pattern inside SERVICE <{address}> {{ … }}"
                 fields["service"] = address
@@ -469,7 +472,7 @@ def _unknown_in_text(
     used: Sequence[str], declared: Mapping[str, str], schema: Schema, namespaces: Mapping[str, str]
 ) -> list[Finding]:
     """Return the names of a text that does not parse which are neither class nor property."""
-    homes = {namespace_of(name) for name in (*schema.classes, *schema.properties)}
+    homes = namespaces_in(schema)
     found = []
     for text in dict.fromkeys(used):
         name = absolute(text, declared)

@@ -62,13 +62,8 @@ class SchemaMap:
     hub: str = ""  #: The class with the most properties to other classes; empty if there is none
 
     @classmethod
-    def of(
-        cls,
-        schema: Schema,
-        services: Mapping[str, Schema] | None = None,
-        observed: Observed | None = None,
-    ) -> SchemaMap:
-        """Combine a schema with those of federated endpoints, by address, and observed values.
+    def of(cls, schema: Schema, observed: Observed | None = None) -> SchemaMap:
+        """Combine a schema with those of its federated endpoints, and observed values.
 
         Observed values (see `observed_values`) override what the schema declares.
         """
@@ -76,7 +71,7 @@ class SchemaMap:
         links = list(_links(schema, observed))
         instances = {c: t.count for c, t in schema.classes.items() if t.count is not None}
         steps = _steps(links, schema, instances, observed)
-        for address, other in (services or {}).items():
+        for address, other in schema.services.items():
             links += [replace(link, service=address) for link in _links(other, {})]
 
         def forward(name: str) -> int:

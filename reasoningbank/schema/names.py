@@ -18,7 +18,7 @@ from reasoningbank.errors import QueryError
 from reasoningbank.findings import Finding
 from reasoningbank.schema.schema import NamedTerm, Schema
 from reasoningbank.sparql import STANDARD_PREFIXES
-from reasoningbank.sparql.terms import RDF_TYPE, absolute, written
+from reasoningbank.sparql.terms import RDF_TYPE, SCHEMA_NAMESPACES, absolute, written
 from reasoningbank.sparql.tokens import prologue, tokenize
 from reasoningbank.sparql.tree import QueryTree, TriplePattern, outline
 
@@ -46,6 +46,12 @@ _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[^\W\dA-Z_]+|\d+")
 def namespace_of(iri: str) -> str:
     """Return an IRI up to its local name."""
     return iri[: len(iri) - len(local_name(iri))]
+
+
+def namespaces_in(schema: Schema) -> set[str]:
+    """Return the namespaces of a schema's names, without those of RDF, RDFS and OWL."""
+    every = {namespace_of(name) for name in (*schema.classes, *schema.properties)}
+    return every.difference(SCHEMA_NAMESPACES)
 
 
 def local_name(iri: str) -> str:
@@ -212,8 +218,7 @@ def describe_names(query: str, schema: Schema, prefixes: Mapping[str, str]) -> I
         tree = outline(query)
     except QueryError:
         return
-    common = {STANDARD_PREFIXES[name] for name in ("rdf", "rdfs", "owl", "xsd")}
-    homes = {namespace_of(name) for name in (*schema.classes, *schema.properties)} - common
+    homes = namespaces_in(schema)
     declared = {**STANDARD_PREFIXES, **prefixes, **tree.declared}
     texts = (token.text for token in tree.body if token.kind in ("iri", "name"))
     used = dict.fromkeys(name for text in texts if (name := absolute(text, declared)))
@@ -222,7 +227,7 @@ def describe_names(query: str, schema: Schema, prefixes: Mapping[str, str]) -> I
         space, short = namespace_of(name), written(name, prefixes)
         kind = "property" if name in schema.properties else "class"
         term = schema.properties.get(name) or schema.classes.get(name)
-        if term is not None and space not in common:
+        if term is not None and space in homes:
             lines.append(f"{short} ({kind}): {_description(term, prefixes)}")
         elif space in homes:
             lines.append(f"{short}: no class or property of this name is known")

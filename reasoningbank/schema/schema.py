@@ -112,12 +112,14 @@ class Schema:
     def of(cls, config: EndpointConfig, schema: Path | None = None) -> Schema:
         """Return the schema of an endpoint, from a file and its VoID statistics, or from samples.
 
-        The file declares classes and properties in Turtle, as that of a pack does. Nothing is
-        requested before the schema is used. If the endpoint fails then, what it would have
-        contributed is missing, and nothing else.
+        The file declares classes and properties in Turtle, as that of a pack does. The endpoints
+        that it federates with have schemas of their own. Nothing is requested before a schema is
+        used. If its endpoint fails then, what it would have contributed is missing, and nothing
+        else.
         """
         fill = functools.partial(_of_endpoint, config, schema)
-        return cls(fill, name=config.name, address=config.url)
+        services = {other.url: cls.of(other) for other in config.federated}
+        return cls(fill, name=config.name, address=config.url, services=services)
 
     @classmethod
     def of_files(cls, schema: Path | None, void: Path | None = None, **about: Any) -> Schema:

@@ -169,8 +169,11 @@ def test_files_environment_and_network_are_out_of_reach(sandbox: Sandbox, code: 
 
 
 def test_a_run_away_loop_is_stopped_and_told(sandbox: Sandbox) -> None:
-    with pytest.raises(CodeExecutionError, match=r"stopped after 4 s.*variables are gone"):
-        sandbox.execute("while True: pass")
+    with pytest.raises(CodeExecutionError, match=r"stopped after 4 s.*variables are gone") as told:
+        sandbox.execute("for n in range(2_000): print('line', n)\nwhile True: pass")
+    printed = str(told.value).partition("Printed before the error:\n")[2]
+    assert printed.startswith("line 0\nline 1\n")
+    assert 9_000 < len(printed) <= 10_000
     assert sandbox.execute("print(sparql_query('x').key)") == "results_0\n"
 
 

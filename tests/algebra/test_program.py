@@ -216,6 +216,35 @@ UNSOUND = [
 ]
 
 
+HELD = [
+    (op("SELECT", endpoint=E, query=value("$q")), "SELECT ?a { ?a my:p 1 }", "unknown-prefix"),
+    (op("PATCH", url=E, update=value("$q")), "INSERT DATA { <a:b> my:p 1 }", "unknown-prefix"),
+    (op("Values", query=value("$q"), data=[{"a": text("x")}]), "ASK { ?a a ", "syntax-error"),
+    (op("Substitute", query=value("$q"), var="v", binding=1), "ASK { ?a a ?w }", "no-such-variable"),
+    (op("SELECT", endpoint=E, query=value("$q")), "ASK { ?a a ?v }", "wrong-form"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("wrong", "query", "code"), HELD)
+def test_a_query_that_a_variable_holds_is_checked_before_anything_is_written(
+    wrong: Any, query: str, code: str
+) -> None:
+    put = op("PUT", url="http://e/a", data={"@id": "", "http://e/p": 1})
+    runtime = Memory()
+    with pytest.raises(ProgramError) as failed:
+        outcome([op("Variable", name="q", value=query), put, wrong], runtime)
+    assert (failed.value.code, runtime.log) == (code, [])
+
+
+def test_a_variable_that_is_set_anew_holds_what_it_was_set_to_last() -> None:
+    first = op("Variable", name="q", value="ASK { ?a my:p 1 }")
+    asked = op("ASK", endpoint=E, query=value("$q"))
+    assert not mistakes([first, asked], prefixes={"my": "http://my/"})
+    assert not mistakes([first, op("Variable", name="q", value="ASK { ?a a 1 }"), asked])
+    computed = op("Variable", name="q", value=op("Str", input="ASK { ?a a 1 }"))
+    assert not mistakes([first, computed, asked])
+
+
 @pytest.mark.parametrize(("wrong", "told"), UNSOUND)
 def test_nothing_is_written_before_all_queries_are_sound(wrong: Any, told: str) -> None:
     runtime = Memory()

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from reasoningbank.agents import Attempt
+from reasoningbank.algebra import QueryRequest
 from reasoningbank.corpus import Task
 from reasoningbank.errors import BudgetError, ToolError
 from reasoningbank.experiment import Arm, Trial
@@ -35,7 +36,7 @@ def test_a_question_that_waits_is_given_up_when_it_is_called_off(
 
     def ask(stop: threading.Event) -> None:
         try:
-            asker._attempt("Which trees?", stop)
+            asker.compose(QueryRequest("Which trees?"), stop)
         except ToolError as error:
             faults.append(error)
 
@@ -62,7 +63,7 @@ def test_a_question_has_the_language_that_it_is_asked_in(
 
     monkeypatch.setattr(Trial, "attempt", attempt)
     for question in ("Quali sono le parole che esprimono la gioia?", "Which of the words are sad?"):
-        asker._attempt(question)
+        asker.compose(QueryRequest(question))
     assert asked == ["it", "en"]
 
 
@@ -83,4 +84,4 @@ def test_an_attempt_ends_with_its_next_step_when_it_is_called_off(
 
     monkeypatch.setattr(Trial, "attempt", attempt)
     with pytest.raises(ToolError, match="wrote no query"):
-        asker._attempt("Which trees?", stop)
+        asker.compose(QueryRequest("Which trees?"), stop)

@@ -482,6 +482,14 @@ def test_existence_is_tested_at_the_endpoint_of_the_service(
     assert (finding.code, {name: finding.fields[name] for name in fields}) == (code, fields)
 
 
+@pytest.mark.parametrize("pattern", ["?r a rh:Reaction", "?c rh:accession ?n"])
+def test_what_a_federated_endpoint_has_needs_its_service(
+    pattern: str, federated: EndpointConfig
+) -> None:
+    (finding,) = found(f"SELECT * {{ {pattern} }}", federated, Schema.of(federated))
+    assert (finding.code, finding.fields["service"]) == ("missing-service", RHEA)
+
+
 @pytest.mark.parametrize(
     ("query", "code"),
     [

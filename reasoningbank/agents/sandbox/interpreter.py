@@ -13,6 +13,7 @@ import contextlib
 import functools
 import hashlib
 import inspect
+import json
 import logging
 import os
 import shutil
@@ -50,8 +51,10 @@ _SNAPSHOT_SCRIPT = _HERE / "make_snapshot.js"
 _LEAST_BYTES = 10_000_000
 #: Characters of one line from the sandbox: a turn's output, or a tool call with its query.
 _LINE = 8_000_000
-#: What the prelude puts before the output of a turn that failed.
-_FAILED = "\0failed\0"
+#: What the prelude puts before the output of a turn that failed, and before what it prints.
+_FAILED, _PRINTED = "\0failed\0", "\0printed\0"
+#: Characters of a turn's prints that are kept if it is stopped.
+_EARLY = 10_000
 _lock = threading.Lock()
 
 
@@ -201,6 +204,7 @@ class _Interpreter(PythonInterpreter):  # type: ignore[misc]
     #: Seconds spent in tools during the present execution; the watchdog does not count them.
     tool_seconds = 0.0
     in_tool = False
+    printed = ""  #: What the present execution has printed so far, its beginning
     deno_process: Any
 
     def _health_check(self) -> None:
@@ -225,6 +229,11 @@ class _Interpreter(PythonInterpreter):  # type: ignore[misc]
 
     def _read_response_line(self, context: str) -> str:
         line: str = self.deno_process.stdout.readline(_LINE)
+        while line.startswith(_PRINTED):
+            with contextlib.suppress(ValueError):
+                said = str(json.loads(line.removeprefix(_PRINTED)))
+                self.printed = (self.printed + said)[:_EARLY]
+            line = self.deno_process.stdout.readline(_LINE)
         if len(line) == _LINE:
             raise _LineTooLongError
         # Code wrote an empty line; the base class handles the end of the stream.
@@ -344,7 +353,7 @@ class Sandbox:
         """Run `code` and return its output, or DSPy's `FinalOutput` when it submits."""
         self._wait_until_begun()
         inner = self._with_tools()
-        inner.tool_seconds = 0.0
+        inner.tool_seconds, inner.printed = 0.0, ""
         stopped = threading.Event()
         finished = threading.Event()
         watched = (inner, finished, stopped)
@@ -364,9 +373,10 @@ class Sandbox:
                 reason = f"the code was stopped after {self._timeout_s:g} s"
             elif isinstance(error, _LineTooLongError):
                 reason = f"the code wrote more than {_LINE:,} characters at once"
+            before = f"\nPrinted before the error:\n{inner.printed}" if inner.printed else ""
             raise CodeExecutionError(
                 f"{reason}; the sandbox was restarted and its variables are gone: "
-                "do less in one turn"
+                f"do less in one turn{before}"
             ) from error
         finally:
             finished.set()

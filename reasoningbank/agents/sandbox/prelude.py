@@ -12,10 +12,18 @@ import itertools as _itertools
 import json as _json
 import sys as _sys
 
+try:
+    from js import console as _rb_console
+except ImportError:
+    _rb_console = None
+
 #: Most characters that one turn may print; more than a prompt would ever hold.
 _RB_PRINTED = 1_000_000
 #: Characters of an error, and of the line that raised it.
 _RB_SAID, _RB_PLACE = 5_000, 200
+#: What precedes a print that the host is told of at once, and most characters of a turn's prints
+#: that it is: those that are left if the turn is stopped.
+_RB_TOLD, _RB_EARLY = "\0printed\0", 10_000
 #: What None becomes on the way through JavaScript; outside of Pyodide it stays None.
 _RB_NULL = getattr(_sys.modules.get("pyodide.ffi"), "jsnull", None)
 
@@ -61,8 +69,11 @@ def print(*values, sep=" ", end="\n", file=None, flush=False):
         _rb_print(*values, sep=sep, end=end, file=file, flush=flush)
         return
     text = (" " if sep is None else sep).join(map(str, values)) + ("\n" if end is None else end)
-    room = _RB_PRINTED - _sys.stdout.tell()
+    before = _sys.stdout.tell()
+    room = _RB_PRINTED - before
     _sys.stdout.write(text[: max(0, room)])
+    if _rb_console is not None and before < _RB_EARLY:
+        _rb_console.log(_RB_TOLD + _json.dumps(text[: _RB_EARLY - before]))
     if len(text) > room:
         raise RuntimeError(f"a turn may print {_RB_PRINTED:,} characters: print less")
 

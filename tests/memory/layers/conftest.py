@@ -32,11 +32,10 @@ def uniprot() -> Iterator[Known]:
     pack = load_pack("uniprot")
     with open_endpoint(pack) as endpoint, SPARQLClient(endpoint) as client:
         vocabulary = Schema.of(endpoint, pack.schema)
-        others = {other.url: Schema.of(other) for other in endpoint.federated}
         discovery = discover(client)
         seen = observed_values(client, vocabulary)
-        schema = SchemaMap.of(vocabulary, others, seen)
-        index = SchemaIndex(schema, [vocabulary, *others.values()])
+        schema = SchemaMap.of(vocabulary, seen)
+        index = SchemaIndex(schema, [vocabulary, *vocabulary.services.values()])
         yield Known(pack, endpoint, discovery, vocabulary, schema, index)
 
 

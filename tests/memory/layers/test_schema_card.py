@@ -119,13 +119,16 @@ def test_a_schema_of_ones_own(wood: Schema, tmp_path: Path) -> None:
     assert "w:Nest: w:builtBy -> w:Bird" in lines
 
 
-def test_a_federated_endpoint_with_the_same_names_hides_no_step(wood: Schema) -> None:
+def test_a_federated_endpoint_with_the_same_names_hides_no_step(
+    wood: Schema, tmp_path: Path
+) -> None:
     other = EndpointConfig("https://grove.example/sparql", "Grove")
     endpoint = EndpointConfig(
         "https://wood.example/sparql", "Wood", prefixes={"w": "http://e/"}, federated=(other,)
     )
-    schema = SchemaMap.of(wood, {other.url: wood})
-    card = SchemaCard(endpoint, schema, SchemaIndex(schema, [wood]))
+    joined = Schema.of_files(tmp_path / "wood.ttl", services={other.url: wood})
+    schema = SchemaMap.of(joined)
+    card = SchemaCard(endpoint, schema, SchemaIndex(schema, [joined]))
     lines = card.about("What does it sing?").text.splitlines()
     assert "w:Nest: w:builtBy -> w:Bird" in lines
     assert any(line.startswith(f"In SERVICE <{other.url}>: ") for line in lines)
@@ -136,7 +139,7 @@ def test_without_a_schema_the_data_tell(trees: EndpointConfig) -> None:
     with SPARQLClient(trees) as client:
         seen = observed_values(client, vocabulary)
     assert seen["http://e/near"] == {"http://e/Tree": ("http://e/Tree",)}
-    schema = SchemaMap.of(vocabulary, observed=seen)
+    schema = SchemaMap.of(vocabulary, seen)
     card = SchemaCard(trees, schema, SchemaIndex(schema, [vocabulary]))
     lines = card.about("Which trees are the highest?").text.splitlines()
     assert lines[1].startswith("t:Tree (3): t:height integer, ")
