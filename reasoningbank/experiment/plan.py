@@ -162,18 +162,18 @@ def _denied(plan: Plan, bare_banks: Collection[str]) -> Iterator[Finding]:
 
     if not any(held.isdisjoint((task.id, task.group)) for task in plan.stream):
         of_golds = (job.arm.name for job in jobs if job.arm.memory.source == "gold")
-        yield from named(of_golds, "no gold: the run evaluates them all", "run fewer tasks")
+        yield from named(of_golds, "no gold: the run evaluates them all", "select fewer in [tasks]")
     of_banks = (job.arm for job in jobs if job.arm.memory.source == "bank")
     of_bare = (arm.name for arm in of_banks if named_bank(arm) in bare_banks)
     why = "no item of its bank: all rest on held-out tasks"
-    yield from named(of_bare, why, "run fewer tasks")
+    yield from named(of_bare, why, "select fewer in [tasks]")
     if not shown:
         return
     from reasoningbank.nl2sparql.examples import examples_left
 
     left = {ids: examples_left(plan.pack, ids) for ids in {ids for _, ids in shown}}
     bare = (name for name, ids in shown if not left[ids])
-    hint = "run fewer tasks, or set leave_out = 'group'"
+    hint = "select fewer in [tasks], or set leave_out = 'group'"
     yield from named(bare, "no example: all of the pack are left out", hint)
 
 

@@ -32,7 +32,7 @@ _QUOTED = re.compile(
 _PARTS = re.compile(
     r"(?P<affix>(?<![\w-])-[^\W\d_]{1,15}(?![\w-])|(?<![\w-])[^\W\d_]{1,15}-(?![\w-]))"
     r"|(?P<number>(?<![\w.])\d+(?:[.,]\d+)*(?![\w]))"
-    r"|(?P<code>(?<!\w)(?:[A-Z]{2,9}:)?[\w]*\d(?:[\w:.-]*[\w-])?)"
+    r"|(?P<code>(?<!\w)(?:(?:[A-Z]{2,9}:)?[\w]*\d(?:[\w:.-]*[\w-])?|[A-Z]+_[A-Z]+(?!\w)))"
     r"|(?P<word>[^\W\d_]+)"
 )
 _WORDS = tomllib.loads(Path(__file__).with_name("words.toml").read_text("utf-8"))

@@ -220,7 +220,7 @@ HELD = [
     (op("SELECT", endpoint=E, query=value("$q")), "SELECT ?a { ?a my:p 1 }", "unknown-prefix"),
     (op("PATCH", url=E, update=value("$q")), "INSERT DATA { <a:b> my:p 1 }", "unknown-prefix"),
     (op("Values", query=value("$q"), data=[{"a": text("x")}]), "ASK { ?a a ", "syntax-error"),
-    (op("Substitute", query=value("$q"), var="v", binding=1), "ASK { ?a a ?w }", "no-such-variable"),
+    (op("Substitute", query=value("$q"), var="v", binding=1), "ASK { ?a a 1 }", "no-such-variable"),
     (op("SELECT", endpoint=E, query=value("$q")), "ASK { ?a a ?v }", "wrong-form"),
 ]  # fmt: skip
 
