@@ -22,12 +22,14 @@ def main() -> None:
     os.dup2(2, 1)
     graph: Any = None
     model = ""
+    # One loop for all questions: the package keeps its clients, and they their loop.
+    loop = asyncio.new_event_loop()
     for line in sys.stdin:
         message = json.loads(line)
         if graph is None:
             graph, model, said = *prepared(message), {"ready": True}
         else:
-            said = answered(graph, model, message["question"])
+            said = answered(loop, graph, model, message["question"])
         answers.write(json.dumps(said) + "\n")
         answers.flush()
 
@@ -84,7 +86,9 @@ def by_method(load: Any, method: str) -> Any:
     return Model
 
 
-def answered(graph: Any, model: str, question: str) -> dict[str, Any]:
+def answered(
+    loop: asyncio.AbstractEventLoop, graph: Any, model: str, question: str
+) -> dict[str, Any]:
     """Run the graph on a question."""
     import httpx
     import openai
@@ -102,7 +106,7 @@ def answered(graph: Any, model: str, question: str) -> dict[str, Any]:
     config = {"callbacks": [counter], "configurable": {"model": model}}
     try:
         message = {"messages": [("user", question)]}
-        state = asyncio.run(graph.ainvoke(message, config))
+        state = loop.run_until_complete(graph.ainvoke(message, config))
     except (openai.APIConnectionError, httpx.ConnectError) as error:
         return {"error": f"{type(error).__name__}: {error}", "infrastructure": True}
     except Exception as error:  # what the package cannot do with this model is its answer

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import conftest
+import trees
 
 from reasoningbank.errors import RecordError
 from reasoningbank.experiment import RunFolder, TrialKey, TrialRecord
@@ -42,10 +42,10 @@ ex:t{0:03} a sh:SPARQLExecutable, sh:SPARQLSelectExecutable ;
 def write_pack(folder: Path) -> None:
     """Write a pack of six questions about trees."""
     (folder / "examples").mkdir(parents=True)
-    (folder / "pack.toml").write_text(conftest.PACK, encoding="utf-8")
-    (folder / "trees.ttl").write_text(conftest.TREES, encoding="utf-8")
+    (folder / "pack.toml").write_text(trees.PACK, encoding="utf-8")
+    (folder / "trees.ttl").write_text(trees.TREES, encoding="utf-8")
     examples = "".join(_EXAMPLE.format(number) for number in range(TASKS))
-    (folder / "examples" / "tasks.ttl").write_text(conftest.EXAMPLES + examples, encoding="utf-8")
+    (folder / "examples" / "tasks.ttl").write_text(trees.EXAMPLES + examples, encoding="utf-8")
 
 
 class Stage:

@@ -22,6 +22,7 @@ QUERY = "SELECT ?plant WHERE { ?plant t:height ?h . FILTER(?h > 7) }"
 class ScriptedServer(BaseHTTPRequestHandler):
     """A scripted model: it calls the function that it is given, and else answers with a query."""
 
+    protocol_version = "HTTP/1.1"  # A connection that is kept open shows whether its loop is
     asked: list[dict[str, Any]]
     address: str
 
@@ -108,3 +109,5 @@ def test_the_package_answers_with_what_it_retrieved(
     assert attempt.usage.tokens == 12 * 5
     prompt = json.dumps(model.asked[1]["messages"])
     assert sum(one.query in prompt for one in split_tasks(load_corpus(orchard).tasks).train) > 3
+    again = agent.solve(load_corpus(orchard).tasks[1].blind(), episode(trial.lm))
+    assert (again.status, again.usage.lm_calls) == ("submitted", 5), again.error

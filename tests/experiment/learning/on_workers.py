@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import conftest
+import trees
 
 from reasoningbank.agents import AGENTS, Attempt, Episode
 from reasoningbank.corpus import Task
@@ -25,7 +25,7 @@ _GATE = "PUPIL_GATE"
 #: The task whose trial is held up: not the first of a stream.
 HELD = 8
 _QUIET = ("--host", "127.0.0.1", "--no-dashboard")
-_TESTS = Path(conftest.__file__).parent
+_TESTS = Path(trees.__file__).parent
 
 
 class HeldPupil(Pupil):

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import conftest
+import trees
 
 from reasoningbank.agents import AGENTS, Attempt, Episode
 from reasoningbank.corpus import Task
@@ -32,9 +32,9 @@ ex:t{0:03} a sh:SPARQLExecutable, sh:SPARQLSelectExecutable ;
 def write_orchard(folder: Path) -> Path:
     """Write a pack of fourteen questions, each a group by itself."""
     (folder / "examples").mkdir(parents=True)
-    (folder / "pack.toml").write_text(conftest.PACK, encoding="utf-8")
-    (folder / "trees.ttl").write_text(conftest.TREES, encoding="utf-8")
-    head = conftest.EXAMPLES + "@prefix rb: <urn:reasoningbank:ontology#> .\n"
+    (folder / "pack.toml").write_text(trees.PACK, encoding="utf-8")
+    (folder / "trees.ttl").write_text(trees.TREES, encoding="utf-8")
+    head = trees.EXAMPLES + "@prefix rb: <urn:reasoningbank:ontology#> .\n"
     examples = "".join(_EXAMPLE.format(number) for number in range(TASKS))
     (folder / "examples" / "tasks.ttl").write_text(head + examples, encoding="utf-8")
     return folder
