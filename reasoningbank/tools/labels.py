@@ -43,6 +43,8 @@ _NO_TEXT = ("Cc", "Cs")
 _ABOUT = re.compile(r"(?i)(?:title|comment|definition|description|abstract|note)$")
 _MOST_NAME = 100
 _LOCAL_NAME = re.compile(r"[\w.~+-]+")
+#: Two letters of a kind of thing, and a number.
+_CODE = re.compile(r"([A-Za-z])([A-Za-z])-0*(\d+)")
 _POSSESSIVE = re.compile(r"['’]s\b")
 
 
@@ -178,6 +180,11 @@ class LabelSearch:
             wanted += dict.fromkeys(urljoin(one, f"../{prefix.lower()}/") for one in webs)
         names = dict.fromkeys((local, local.upper())) if local else ()
         meant |= dict.fromkeys(NamedNode(space + name) for space in wanted for name in names)
+        if code := _CODE.fullmatch(self.text):
+            # `KW-0026` is keyword 26, `DI-03959` disease 3959.
+            kind = re.compile(rf"/{code[1]}[a-z]*{code[2]}[a-z]*/$", re.IGNORECASE)
+            alike = filter(kind.search, config.prefixes.values())
+            meant |= dict.fromkeys(NamedNode(space + code[3]) for space in alike)
         if not meant:
             return []
         patterns = map(self.profile.within, ("?uri ?p ?o", "?s ?q ?uri", "?x ?uri ?y"))

@@ -174,9 +174,11 @@ d:kw a up:Keyword ; rdfs:label "Kinase" , "kinase" ; rdfs:seeAlso <http://e/mim/
 def kinds(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SPARQLTools]:
     """Papers, diseases, a protein with nodes that hold its names."""
     file = tmp_path_factory.mktemp("kinds") / "kinds.ttl"
-    file.write_text(KINDS, encoding="utf-8")
+    zinc = '<http://e/keywords/862> <http://www.w3.org/2000/01/rdf-schema#label> "Zinc" .'
+    file.write_text(f"{KINDS}\n{zinc}", encoding="utf-8")
     names = (LABEL, "http://v/mnemonic", "http://purl.org/dc/terms/title")
     prefixes = {"kb": "http://e/", "up": "http://v/", "DIS": "http://d/", "tax": "http://e/tax/"}
+    prefixes["keyword"] = "http://e/keywords/"
     with OxigraphServer([file], timeout_s=10) as server:
         yield SPARQLTools(
             EndpointConfig(
@@ -206,6 +208,7 @@ def kinds(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SPARQLTools]:
         ("illness 85", "DIS:85"),
         ("MIM:104300", "<http://e/mim/104300>"),
         ("mim 104300", "<http://e/mim/104300>"),
+        ("KW-0862", "keyword:862"),
         ("Protein", "up:Protein"),
         ("mnemonic", "up:mnemonic"),
         ("kinase", "DIS:kw"),
