@@ -26,10 +26,14 @@ from reasoningbank.schema.names import local_name, namespace_of, nearest_names
 from reasoningbank.schema.probing import Failure, Unit, joined, written_text
 from reasoningbank.schema.schema import Schema
 from reasoningbank.sparql import PreparedQuery, Term, full, iri
-from reasoningbank.sparql.terms import RDF_TYPE, absolute, short, written
-from reasoningbank.sparql.tokens import tokenize, variables_in
+from reasoningbank.sparql.terms import RDF_TYPE, XSD, absolute, short, written
+from reasoningbank.sparql.tokens import Edit, apply_edits, tokenize, variables_in
 from reasoningbank.sparql.tree import TriplePattern
 
+_STRING, _LANG_STRING = Literal("").datatype, Literal("", language="en").datatype
+_INTEGER, _YEAR, _DATE = (NamedNode(XSD + name) for name in ("integer", "gYear", "date"))
+#: The language or datatype of a literal.
+_TAG = re.compile(r"@[\w-]+|\^\^\s*(?:<[^>]*>|[\w:.-]+)")
 _GRAPH = re.compile(r"GRAPH\s+([^?$\s]\S*)", re.IGNORECASE)
 #: Triples of another service that are searched for its properties; how many are kept and listed.
 _SERVICE_TRIPLES, _PROPERTIES, _LISTED = 5_000, 200, 5
@@ -197,6 +201,8 @@ def _filter(failure: Failure) -> Finding:
             if meant := look.meant(used[0], body, term, values[0]):
                 wanted = f"{meant[1]} in place of {look.show(term)}"
                 return write(meant[0], removes, wanted, fields, meant[1])
+    if values and (typed := _typed(look, failure.unit, body, values[0])):
+        return write("untyped-value", removes, typed, fields)
     fixed = None if condition is None else _fixed(look, condition, body, text, fields)
     if fixed is not None or "sample" not in fields:
         return fixed or Finding(code, removes, fields=fields)
@@ -224,6 +230,29 @@ def _compared(
         name = look.name(token.text) if token.kind in ("iri", "name") else None
         if name is not None and before.text != "^^" and after.text != "(":
             yield NamedNode(name)
+
+
+def _typed(look: Lookups, unit: Unit, body: str, value: Term | None) -> str:
+    """Return a comparison with its constants written like the values, if it lets rows through."""
+    if not isinstance(value, Literal) or value.datatype in (_STRING, _LANG_STRING):
+        return ""
+    constants = [token for token in tokenize(unit.shown) if token.kind in ("string", "number")]
+    for datatype in (value.datatype, _INTEGER):
+        typed: list[tuple[int, int, Literal]] = []
+        for token in constants:
+            text = read_literal(token.text) or ""
+            if re.fullmatch(r"\d{4}(-\d\d-\d\d)?", text):
+                text = {_YEAR: text[:4], _DATE: f"{text}-01-01"[:10]}.get(datatype, text)
+            tag = _TAG.match(unit.shown, token.end)
+            end = token.end if tag is None else tag.end()
+            typed.append((token.start, end, Literal(text, datatype=datatype)))
+        fixed, shown = (
+            apply_edits(unit.shown, [Edit(start, end, form(term)) for start, end, term in typed])
+            for form in (full, look.show)
+        )
+        if shown != unit.shown and look.ask(f"{body} {fixed}"):
+            return shown
+    return ""
 
 
 def _fixed(

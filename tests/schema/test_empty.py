@@ -345,6 +345,20 @@ WRONG: list[tuple[str, list[tuple[str, dict[str, Any]]]]] = [
         "SELECT ?m { uniprotkb:P04637 up:sequence/up:mass ?m FILTER(?m > 1000000) }",
         [("filter-removes-all", {"variable": "m"})],
     ),
+    *(
+        (
+            f"SELECT * {{ {pattern} FILTER({given}) }}",
+            [("untyped-value", {"instead": f"FILTER({meant})"})],
+        )
+        for pattern, given, meant in (
+            ("?s up:mass ?m", "?m > '500'", "?m > 500"),
+            ("?s up:mass ?m", '"500"@en <= ?m', "500 <= ?m"),
+            ("?c up:date ?d", "?d > '2000-05-06'^^xsd:date", '?d > "2000"^^xsd:gYear'),
+            ("?c up:date ?d", "?d > 2000", '?d > "2000"^^xsd:gYear'),
+            ("?p up:created ?d", "?d > 1990", '?d > "1990-01-01"^^xsd:date'),
+            ("?p up:created ?d", "YEAR(?d) > '1990'", "YEAR(?d) > 1990"),
+        )
+    ),
     ("SELECT ?p { ?p a up:Protein MINUS { ?p a up:Protein } }", [("minus-removes-all", {})]),
     (
         "SELECT ?p { ?p a up:Protein } GROUP BY ?p HAVING (COUNT(*) > 5000)",

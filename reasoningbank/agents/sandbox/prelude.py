@@ -21,8 +21,8 @@ except ImportError:
 _RB_PRINTED = 1_000_000
 #: Characters of an error, and of the line that raised it.
 _RB_SAID, _RB_PLACE = 5_000, 200
-#: What precedes a print that the host is told of at once, and most characters of a turn's prints
-#: that it is: those that are left if the turn is stopped.
+#: What precedes a print that the host gets at once, and most characters of a turn's prints
+#: that it gets: those that are left if the turn is stopped.
 _RB_TOLD, _RB_EARLY = "\0printed\0", 10_000
 #: What None becomes on the way through JavaScript; outside of Pyodide it stays None.
 _RB_NULL = getattr(_sys.modules.get("pyodide.ffi"), "jsnull", None)
