@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import re
 import tomllib
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import chain, count
+from itertools import chain, count, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -322,17 +323,68 @@ def values_block(names: Sequence[str], rows: Iterable[Row]) -> str:
 
 
 def with_values(query: str, names: Sequence[str], rows: Iterable[Row]) -> str:
-    """Return a query with a VALUES block at its end, which joins with its outermost level."""
+    """Return a query with a VALUES block at the beginning of its WHERE, which joins with the rest.
+
+    With no names there are no rows, and so the query has none.
+    """
     shape = query_outline(query)
-    there = _variables(shape.body)
+    tokens, opening = shape.body, _opening(shape.body)
+    end = len(tokens) - 1 if opening is None else closing(tokens, opening) - 1
+    there = _joining(tokens[opening or 0 : end + 1])
+    names = names or sorted(there)[:1]
     absent = [name for name in names if name not in there]
     if absent or not names:
         wanted = f"?{absent[0]}" if absent else "variable"
         raise _no_variable(wanted, sorted(there), "; choose columns with vars").at("args.query")
-    # A comment at the end must not hide the block.
-    made = f"{query[: shape.body[-1].end]}\n{values_block(names, rows)}"
-    _check_result(made, "the query must not end with a VALUES block of its own")
+    block = values_block(names, rows)
+    if opening is None:
+        # A comment at the end must not hide the block.
+        made = f"{query[: tokens[end].end]}\n{block}"
+    else:
+        nested = tokens[opening + 1].is_word("SELECT")
+        at = tokens[opening].end
+        edits = [Edit(at, at, f" {block}{' {' if nested else ''}")]
+        edits += [Edit(tokens[end].start, tokens[end].start, "} ")] if nested else []
+        made = apply_edits(query, edits)
+    _check_result(made, "choose other columns with vars")
     return made
+
+
+def _opening(tokens: Sequence[Token]) -> int | None:
+    """Return where the WHERE group opens; None where none may hold a VALUES block."""
+    start, depth = 0, 0
+    if tokens[0].is_word("CONSTRUCT"):
+        if tokens[1].text != "{":
+            return None
+        start = closing(tokens, 1)
+    for at, token in enumerate(tokens[start:], start):
+        depth += {"(": 1, ")": -1}.get(token.text, 0)
+        if token.text == "{" and not depth:
+            return at
+    return None
+
+
+def _joining(tokens: Sequence[Token]) -> set[str]:
+    """Return the variables that a VALUES block joins with: of a subselect those it projects."""
+    found: set[str] = set()
+    at = 0
+    while at < len(tokens):
+        if tokens[at].text == "{" and tokens[at + 1].is_word("SELECT"):
+            end = closing(tokens, at)
+            inside = tokens[at + 1 : end - 1]
+            head = list(itertools.takewhile(lambda token: token.text != "{", inside))
+            if any(token.text == "*" for token in head[:3]):
+                found |= _joining(inside)
+            depth = 0
+            for before, token in pairwise(head):
+                depth += {"(": 1, ")": -1}.get(token.text, 0)
+                if token.kind == "variable" and (not depth or before.is_word("AS")):
+                    found.add(token.text[1:])
+            at = end
+        else:
+            found |= _variables(tokens[at : at + 1])
+            at += 1
+    return found
 
 
 class RowFilter:

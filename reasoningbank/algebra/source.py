@@ -16,8 +16,10 @@ from rdflib import BNode, Graph, Literal, URIRef
 
 from reasoningbank.algebra.operation import Kind, kind_of, operations
 from reasoningbank.algebra.terms import (
+    PREFIXES,
     ProgramError,
     Term,
+    as_prefix,
     contexts_of,
     graph_from_jsonld,
     graph_to_jsonld,
@@ -132,7 +134,7 @@ def _with_context(data: Any, known: Mapping[str, str]) -> Any:
         return data
     parts = (name.partition(":") for name, _, _ in names_of(data, "$"))
     used = dict.fromkeys(p for p, colon, rest in parts if colon and not rest.startswith("//"))
-    added = {name: known[name] for name in used if name in known and name not in context}
+    added = {name: as_prefix(known[name]) for name in used if name in known and name not in context}
     return {"@context": {}, **data} | {"@context": {**context, **added}} if added else data
 
 
@@ -251,7 +253,9 @@ class Reader:
 
 def from_json(data: Any, path: str = "$") -> Value:
     """Read a value without calls: a term, table, row, graph or list."""
-    return Reader().value(data, path)
+    if data is None:
+        raise ProgramError("expected a value, got null", where=path, code="wrong-type")
+    return Reader(prefixes=PREFIXES).value(data, path)
 
 
 _PLAIN_LABEL = re.compile(r"[A-Za-z0-9_]+")
@@ -302,6 +306,10 @@ class _Filling:
     def _object(self, template: Mapping[str, Any], path: str, key: str) -> Any:
         if set(template) == {"@value"} and not isinstance(template["@value"], str):
             return self.part(template["@value"], json_path(path, "@value"), "")
+        if "@op" in template:
+            hint = "put it into the program"
+            what = "a value that is given cannot hold an operation"
+            raise ProgramError(what, where=path, hint=hint, code="misplaced-operation")
         made: dict[str, Any] = {}
         for name, member in template.items():
             # Below a context or a language map every key holds strings.

@@ -206,6 +206,8 @@ def to_sparql(term: URIRef | Literal) -> str:
 
 # -- graphs --------------------------------------------------------------------------------------
 
+#: A language tag, as RDF takes it (BCP 47).
+_LANGUAGE = re.compile(r"[A-Za-z]{1,8}(-[A-Za-z0-9]{1,8})*")
 #: Well-known prefixes: queries need not declare them, and JSON-LD is written with them.
 PREFIXES: Mapping[str, str] = {
     **STANDARD_PREFIXES,
@@ -242,7 +244,13 @@ def graph_from_jsonld(
 ) -> Graph:
     """Read a JSON-LD document; those of the `prefixes` that it uses must be declared in it."""
     contexts = list(contexts_of(data, path))
-    _check_jsonld(data, path, contexts, base is not None, prefixes or {})
+    nodes = enumerate(data) if isinstance(data, list) else ()
+    # A context holds for its own node only.
+    parts = [(node, json_path(path, at)) for at, node in nodes] or [(data, path)]
+    for part, where in parts:
+        own = list(contexts_of(part, where))
+        _check_jsonld(part, where, own, base is not None, prefixes or {})
+        _check_languages(part, where, terms_of(own, "@container", "@language"))
     terms = {name: term for context in contexts for name, term in context.items()}
     types = {n: str(t["@type"]) for n, t in terms.items() if isinstance(t, dict) and "@type" in t}
     try:
@@ -415,9 +423,19 @@ def _check_jsonld(
     written = json.dumps(contexts)
     vague = any(mapper in written for mapper in _MAPPERS)
     known = frozenset(term for context in contexts for term in context)
+    unusable = {
+        term: meaning[-1:]
+        for context in contexts
+        for term, meaning in context.items()
+        if isinstance(meaning, str) and as_prefix(meaning) != meaning and ":" in meaning
+    }
     for name, where, is_key in names_of(data, path, contexts):
         mapped = vague or name in known
         prefix, colon, local = name.partition(":")
+        if colon and prefix in unusable and local[:2] != "//":
+            what = f"the term {prefix!r} is no prefix, since its IRI ends in {unusable[prefix]!r}"
+            hint = 'write {"@id": "…", "@prefix": true} as its meaning in @context'
+            raise ProgramError(what, where=where, hint=hint, code="no-prefix", prefix=prefix)
         if is_key and mapped:
             continue
         if is_key and not colon:
@@ -440,6 +458,28 @@ def _check_jsonld(
         if not is_iri(name):
             hint = "percent-encode it (EncodeForURI)"
             raise ProgramError(f"{name!r} is not an IRI", where=where, hint=hint, code="bad-iri")
+
+
+def as_prefix(namespace: str) -> str | dict[str, Any]:
+    """Return what makes a term of a context a prefix (JSON-LD 1.1, section 4.1.5)."""
+    ends = namespace.endswith((":", "/", "?", "#", "[", "]", "@"))
+    return namespace if ends else {"@id": namespace, "@prefix": True}
+
+
+def _check_languages(data: Any, path: str, maps: frozenset[str]) -> None:
+    """Reject language tags of values and contexts with which a processor drops the text."""
+    several = data.items() if isinstance(data, Mapping) else enumerate(data)
+    for key, member in several:
+        where = json_path(path, key)
+        tags = list(member) if key in maps and isinstance(member, Mapping) else []
+        if key == "@language":
+            tags = [member]
+        for tag in tags:
+            if isinstance(tag, str) and tag[:1] != "@" and not _LANGUAGE.fullmatch(tag):
+                what = f"{tag!r} is not a language tag"
+                raise ProgramError(what, where=where, code="bad-language-tag")
+        if isinstance(member, Mapping | list) and key != "@value":
+            _check_languages(member, where, maps)
 
 
 def is_iri(name: str) -> bool:

@@ -256,7 +256,7 @@ def _variable(text: str) -> tuple[str, algebra.Value]:
     try:
         return plain, algebra.from_json(algebra.parse_program(value))
     except algebra.ProgramError as error:
-        what = f"the value of {plain} is not JSON: {error}"
+        what = f"the value of {plain} cannot be used: {error}"
         raise UsageError(what, where="--var", code="not-json") from None
 
 

@@ -315,6 +315,8 @@ def test_a_condition_takes_rows(condition: str, left: list[int]) -> None:
 @pytest.mark.parametrize("position", [1, 2, 3])
 def test_a_position_takes_an_item(position: int) -> None:
     assert outcome(op("Filter", input=TABLE, expression=position)) == FILTER_ROWS[position - 1]
+    # As text, as `--var` gives it.
+    assert outcome(op("Filter", input=TABLE, expression=str(position))) == FILTER_ROWS[position - 1]
     assert (
         outcome(op("Filter", input=FILTER_ROWS, expression=position)) == FILTER_ROWS[position - 1]
     )

@@ -273,6 +273,21 @@ def test_the_prefixes_of_a_pack_are_declared() -> None:
     assert runtime.updates[0].startswith("PREFIX my: <http://my/>")
 
 
+def test_what_is_sent_declares_the_prefixes_that_everybody_knows() -> None:
+    runtime = Memory()
+    outcome(op("PATCH", url="http://e/d", update="INSERT DATA { <> schema:name 'x' }"), runtime)
+    assert runtime.updates[0].startswith("PREFIX schema: <http")
+
+
+def test_a_prefix_of_a_pack_that_ends_in_a_letter_means_in_documents_what_it_means_in_queries() -> (
+    None
+):
+    put = op("PUT", url="http://e/d", data={"@id": "GO:1", "http://p": "x"})
+    runtime = Memory()
+    run_program(read_program(put, prefixes={"GO": "http://obo/GO_"}), runtime)
+    assert (URIRef("http://obo/GO_1"), URIRef("http://p"), None) in runtime.written["http://e/d"]
+
+
 def test_what_substitution_makes_need_not_be_valid_before() -> None:
     made = op("Substitute", query="SELECT ?a FROM ?g { ?a a ?b }", var="g", binding=value("$x"))
     assert mistakes(op("SELECT", endpoint=E, query=made), ["x"]) == ()

@@ -21,7 +21,7 @@ from reasoningbank.algebra import (
     mistakes,
     run_program,
 )
-from reasoningbank.algebra.queries import as_query, substitute
+from reasoningbank.algebra.queries import as_query, substitute, with_values
 from reasoningbank.algebra.runtime import Runtime
 from reasoningbank.algebra.terms import BlankNodes, Term, from_oxigraph
 from reasoningbank.errors import QueryError
@@ -243,12 +243,67 @@ def test_values() -> None:
         "results": {"bindings": [ROW, {"a": uri("http://e/2")}]},
     }
     made = outcome(op("Values", query=f"{QUERY} LIMIT 5 # end", data=rows))
-    assert made == (
-        f'{QUERY} LIMIT 5\nVALUES (?a ?b) {{\n  (<http://e/a> "B"@da)\n  (<http://e/2> UNDEF)\n}}'
-    )
-    assert outcome(op("Values", query=QUERY, data=rows, vars=["?a"])).endswith(
-        "VALUES (?a) {\n  (<http://e/a>)\n  (<http://e/2>)\n}"
-    )
+    head, body = QUERY.split("{", 1)
+    block = 'VALUES (?a ?b) {\n  (<http://e/a> "B"@da)\n  (<http://e/2> UNDEF)\n}'
+    assert made == f"{head}{{ {block}{body} LIMIT 5 # end"
+    made = outcome(op("Values", query=QUERY, data=rows, vars=["?a"]))
+    assert "{ VALUES (?a) {\n  (<http://e/a>)\n  (<http://e/2>)\n}" in made
+
+
+CITIES = """
+@prefix : <http://e/> .
+:riga :in :lv ; :size 6 . :cesis :in :lv ; :size 1 . :tartu :in :ee ; :size 3 . :oslo :in :no .
+"""
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT ?c { ?c e:size ?n FILTER(?n > ?min) }",
+        "SELECT ?c { ?c e:size ?n FILTER NOT EXISTS { ?c e:size ?n FILTER(?n <= ?min) } }",
+        "SELECT ?c ?m { ?c e:size ?n BIND(?min + 1 AS ?m) FILTER(?n >= ?m) }",
+        "SELECT ?c { ?c e:size ?n MINUS { ?c e:size ?min } FILTER(?n > ?min) }",
+        "SELECT (EXISTS { ?c e:size 6 } AS ?big) ?c { ?c e:size ?n FILTER(?n > ?min) }",
+        "SELECT ?c { SELECT ?c ?min { ?c e:size ?min } }",
+        "SELECT (COUNT(?c) AS ?k) ?min { ?c e:size ?n FILTER(?n > ?min) } GROUP BY ?min",
+        "SELECT ?c { ?c e:size ?min } VALUES ?c { e:riga e:tartu }",
+    ],
+)
+def test_values_finds_what_substituting_each_value_finds(query: str) -> None:
+    store = ox.Store()
+    store.load(CITIES, format=ox.RdfFormat.TURTLE)
+
+    def rows(text: str) -> list[str]:
+        solutions: Any = store.query(text, prefixes={"e": "http://e/"})
+        names = [one.value for one in solutions.variables if one.value not in ("min", "m")]
+        return sorted(" ".join(str(row[name]) for name in names) for row in solutions)
+
+    limits = [Literal(1), Literal(3)]
+    joined = with_values(f"PREFIX e: <http://e/> {query}", ["min"], [{"min": n} for n in limits])
+    each = [substitute(f"PREFIX e: <http://e/> {query}", {"min": n}) for n in limits]
+    assert rows(joined) == sorted(row for text in each for row in rows(text)) != []
+
+
+def test_a_variable_that_a_subselect_hides_joins_with_nothing() -> None:
+    hidden = "SELECT ?min ?n { { SELECT (COUNT(?c) AS ?n) { ?c e:size ?min } GROUP BY ?min } }"
+    with pytest.raises(ProgramError) as failed:
+        with_values(f"PREFIX e: <http://e/> {hidden}", ["min"], [{"min": Literal(1)}])
+    assert failed.value.code == "no-such-variable"
+
+
+def test_values_without_rows_leave_none() -> None:
+    for data in ([], {"results": {"bindings": []}}):
+        for more in ({}, {"vars": ["a"]}):
+            made = outcome(op("Values", query=QUERY, data=data, **more))
+            assert "{ VALUES (?a) {\n}" in made
+
+
+def test_values_of_a_template_or_a_description() -> None:
+    row = [{"a": URIRef("http://e/1")}]
+    made = with_values("CONSTRUCT { ?a a 1 } WHERE { ?a a 2 }", ["a"], row)
+    assert made == "CONSTRUCT { ?a a 1 } WHERE { VALUES (?a) {\n  (<http://e/1>)\n} ?a a 2 }"
+    for query in ("CONSTRUCT WHERE { ?a a 2 }", "DESCRIBE ?a"):
+        assert with_values(query, ["a"], row) == f"{query}\nVALUES (?a) {{\n  (<http://e/1>)\n}}"
 
 
 @pytest.mark.parametrize(
@@ -256,7 +311,6 @@ def test_values() -> None:
     [
         ({"query": "ASK { ?a ?p 1 }"}, "$.args.query no-such-variable"),
         ({"vars": ["z"]}, "$.args.vars unknown-column"),
-        ({"query": f"{QUERY} VALUES ?a {{ 1 }}"}, "$ invalid-result"),
         ({"data": [{"a": {"type": "bnode", "value": "x"}}]}, "$ blank-node"),
     ],
 )

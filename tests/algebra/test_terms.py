@@ -712,3 +712,67 @@ def test_what_is_written_reads_back(triples: Any) -> None:
     for triple in triples:
         graph.add(triple)
     assert isomorphic(graph_from_jsonld(graph_to_jsonld(graph)), graph)
+
+
+S = "http://schema.org/"
+LANGUAGES = {"l": {"@id": "http://l", "@container": "@language"}}
+
+
+@pytest.mark.parametrize(
+    ("document", "code"),
+    [
+        (
+            {
+                "@context": {"@language": "en_US", "schema": S},
+                "@id": "http://a",
+                "schema:name": "x",
+            },
+            "bad-language-tag",
+        ),
+        (
+            {"@id": "http://a", "http://p": {"@value": "x", "@language": "en_US"}},
+            "bad-language-tag",
+        ),
+        ({"@context": LANGUAGES, "@id": "http://a", "l": {"en_US": "x"}}, "bad-language-tag"),
+        (
+            [
+                {"@context": {"schema": S}, "@id": "http://a", "schema:name": "x"},
+                {"@id": "http://b", "schema:name": "y"},
+            ],
+            "undeclared-prefix",
+        ),
+        (
+            [
+                {"@context": {"n": f"{S}name"}, "@id": "http://a", "n": "x"},
+                {"@id": "http://b", "n": 1},
+            ],
+            "unmapped-key",
+        ),
+        ({"@context": {"GO": f"{S}GO_"}, "@id": "GO:1", "http://p": "x"}, "no-prefix"),
+    ],
+)
+def test_what_a_processor_would_drop_or_misread(document: Any, code: str) -> None:
+    with pytest.raises(ProgramError) as failed:
+        graph_from_jsonld(document, prefixes={"schema": S})
+    assert failed.value.code == code
+
+
+def test_a_namespace_that_ends_in_a_letter_is_a_prefix_where_it_says_so() -> None:
+    context = {"GO": {"@id": f"{S}GO_", "@prefix": True}, "@language": "en-US"}
+    found = graph_from_jsonld({"@context": context, "@id": "GO:1", "http://p": "x"})
+    assert list(found) == [(URIRef(f"{S}GO_1"), URIRef("http://p"), Literal("x", lang="en-us"))]
+
+
+@pytest.mark.parametrize(
+    ("given", "code"),
+    [
+        (None, "wrong-type"),
+        ({"@op": "GET", "args": {"url": "http://a"}}, "misplaced-operation"),
+        ({"@id": "http://a", "http://p": [{"@op": "Str"}]}, "misplaced-operation"),
+        ({"@id": "http://a", "rdfs:label": "x"}, "undeclared-prefix"),
+    ],
+)
+def test_a_given_value_is_read_as_strictly_as_a_program(given: Any, code: str) -> None:
+    with pytest.raises(ProgramError) as failed:
+        from_json(given)
+    assert failed.value.code == code

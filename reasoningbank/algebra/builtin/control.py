@@ -173,6 +173,8 @@ def _check_filter(given: Mapping[str, Any], visible: Visible) -> None:
     expression = given["expression"]
     if isinstance(expression, int) and not isinstance(expression, bool):
         _check_position(expression)
+    elif isinstance(expression, str) and expression.isdecimal():
+        _check_position(int(expression))
     elif isinstance(expression, str) and not expression.lstrip("?$").isidentifier():
         _condition(expression)
 
@@ -190,7 +192,8 @@ def filter_rows(
     takes the term of that variable.
     """
     text = str(expression)
-    if expression.datatype == XSD.integer:
+    # The value of a --var is a text; a number is no condition.
+    if expression.datatype == XSD.integer or text.isdecimal():
         return _item_at(run, values.as_stream(input), int(text))
     if isinstance(input, Mapping):
         name = text.lstrip("?$")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
 from typing import Annotated, Any
 
@@ -22,8 +23,9 @@ from reasoningbank.algebra.operation import (
     define,
 )
 from reasoningbank.algebra.queries import QUERIES, check_update, source_query
-from reasoningbank.algebra.terms import ProgramError, locating, scalar
+from reasoningbank.algebra.terms import PREFIXES, ProgramError, locating, scalar
 from reasoningbank.algebra.values import Table, Value
+from reasoningbank.corpus.shacl import complete_prefixes
 from reasoningbank.sparql import iri
 from reasoningbank.sparql.tokens import is_update
 
@@ -88,7 +90,7 @@ def patch(
     update: Annotated[Query, "A SPARQL Update"],
 ) -> Value:
     """Changes the document at a URL by a SPARQL Update; yields the status and the URL."""
-    update = run.declared(update)
+    update = complete_prefixes(update, {**PREFIXES, **run.prefixes}).text
     _check_update({"update": update}, None)
     return _write(run, "PATCH", url, update)
 
@@ -103,7 +105,10 @@ def merge(
     Blank nodes of different documents stay different. The results of a ForEach can be merged too.
     """
     # Blank nodes got fresh names when each document was read, so a union is a merge.
-    return sum(graphs, Graph())
+    merged = Graph()
+    for triple in itertools.chain.from_iterable(graphs):
+        merged.add(triple)
+    return merged
 
 
 def _check_list(given: Mapping[str, Any], visible: Visible) -> None:

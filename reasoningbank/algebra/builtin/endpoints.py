@@ -172,17 +172,18 @@ def _check_values(given: Mapping[str, Any], visible: Visible) -> None:
 @define("Values", "text", _VALUES, check=_check_values)
 def joined_with_values(
     run: Evaluation,
-    query: Annotated[Query, "A SPARQL query without VALUES at its end"],
+    query: Annotated[Query, "A SPARQL query"],
     data: Annotated[TableLike, "A table, or a list of bindings"],
     vars: Annotated[Names, "Columns to take; all by default"] = (),
 ) -> Value:
-    """Joins a SPARQL query with the rows of a table, by a VALUES block behind it.
+    """Joins a SPARQL query with the rows of a table, by a VALUES block at the start of its WHERE.
 
     It is Substitute for many rows at once: one request instead of one a row. The columns are
     variables of the query.
     """
     names = [name.lstrip("?$") for name in vars] or list(data.vars)
-    odd = [name for name in names if name not in data.vars]
+    # No row has told what the columns are.
+    odd = [name for name in names if name not in data.vars] if data.vars else []
     if odd:
         where, hint = "args.vars", f"it has {one_of(data.vars)}"
         what = f"the table has no {odd[0]!r}"
