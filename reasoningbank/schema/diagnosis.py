@@ -7,6 +7,7 @@ queries and never raises for an endpoint's trouble. `explain_error` is for what 
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -48,7 +49,7 @@ from reasoningbank.sparql import (
 )
 from reasoningbank.sparql.syntax import MOST_CHARS as LONGEST_QUERY
 from reasoningbank.sparql.terms import RDF_TYPE, absolute, full, written
-from reasoningbank.sparql.tokens import prologue, tokenize, tokens_within
+from reasoningbank.sparql.tokens import Edit, apply_edits, prologue, tokenize, tokens_within
 from reasoningbank.sparql.tree import outline, read_query
 
 #: Properties of a class that are listed where no name is near.
@@ -313,7 +314,10 @@ def _in_own_words(findings: Iterable[Finding], prepared: PreparedQuery) -> list[
     }
 
     def text(value: Any) -> Any:
+        if isinstance(value, list):
+            return [text(one) for one in value]
         if isinstance(value, str):
+            value = _RENAMED.sub(r"\1", value)
             for sent, written in own.items():
                 value = value.replace(sent, written)
         return value
@@ -322,7 +326,18 @@ def _in_own_words(findings: Iterable[Finding], prepared: PreparedQuery) -> list[
         fields = {name: text(value) for name, value in one.fields.items()}
         return replace(one, what=text(one.what), hint=text(one.hint), fields=fields)
 
-    return list(dict.fromkeys(map(restored, findings) if own else findings))
+    return list(dict.fromkeys(map(restored, findings)))
+
+
+#: Variables of the queries with which the data are looked at.
+_OURS = ("part", "g", "class", "value", "between", "link")
+_RENAMED = re.compile(rf"\b({'|'.join(_OURS)})__\b")
+
+
+def _without_ours(query: str) -> str:
+    """Return a query with other names for the variables that lookups use themselves."""
+    ours = [t for t in tokenize(query) if t.kind == "variable" and t.text[1:] in _OURS]
+    return apply_edits(query, [Edit(token.end, token.end, "__") for token in ours])
 
 
 def as_lines(findings: Sequence[Finding], most: int = MOST_FINDINGS) -> tuple[str, ...]:
@@ -393,7 +408,7 @@ def explain_empty(
     """
     findings = _unbound_columns(prepared)
     try:
-        query = read_query(prepared.text)
+        query = read_query(_without_ours(prepared.text))
     except QueryError:
         return findings
     look = Lookups(query, schema, namespaces, Prober(run))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -494,6 +495,30 @@ def test_existence_is_tested_at_the_endpoint_of_the_service(
     query = f"SELECT * {{ SERVICE <{service}> {{ {pattern} }} }}"
     (finding,) = found(query, federated, names)
     assert (finding.code, {name: finding.fields[name] for name in fields}) == (code, fields)
+
+
+@pytest.mark.parametrize(
+    "name", ["part", "g", "class", "value", "between", "link", "x", "p", "other"]
+)
+@pytest.mark.parametrize(
+    "query",
+    [
+        'SELECT ?V { ?V up:organism "Homo sapiens" }',
+        "SELECT ?V { GRAPH <http://sparql.uniprot.org/taxonomy> { ?V a up:Protein } }",
+        "SELECT ?q { ?V up:organism ?q . ?q rdfs:label ?n }",
+        'SELECT ?V { ?V up:enzyme "2.7.1.20" }',
+        "SELECT ?V { uniprotkb:P04637 up:annotation ?V . ?V up:fullName ?n }",
+        'SELECT ?n { ?n up:mass ?V FILTER(?V > "500") }',
+        'SELECT ?n { ?V up:scientificName ?n . FILTER(CONTAINS(?n, "SAPIENS")) }',
+    ],
+)
+def test_how_a_variable_is_called_does_not_matter(
+    query: str, name: str, sample: EndpointConfig, names: Schema
+) -> None:
+    one, other = (found(query.replace("?V", f"?{n}"), sample, names) for n in (name, "mine"))
+    assert one
+    assert [re.sub(rf"\b{name}\b", "mine", str(f)) for f in one] == list(map(str, other))
+    assert [f.code for f in one] == [f.code for f in other]
 
 
 @pytest.mark.parametrize("pattern", ["?r a rh:Reaction", "?c rh:accession ?n"])
