@@ -22,14 +22,16 @@ from reasoningbank.schema.lookups import (
     variants,
     write,
 )
-from reasoningbank.schema.names import local_name, namespace_of, nearest_names
+from reasoningbank.schema.names import is_label, local_name, namespace_of, nearest_names
 from reasoningbank.schema.probing import Failure, Unit, joined, written_text
 from reasoningbank.schema.schema import Schema
 from reasoningbank.sparql import PreparedQuery, Term, full, iri
 from reasoningbank.sparql.terms import RDF_TYPE, XSD, absolute, short, written
 from reasoningbank.sparql.tokens import Edit, apply_edits, tokenize, variables_in
-from reasoningbank.sparql.tree import TriplePattern
+from reasoningbank.sparql.tree import QueryTree, TriplePattern
 
+#: Values whose language tags are listed.
+_TAGGED = 50
 _STRING, _LANG_STRING = Literal("").datatype, Literal("", language="en").datatype
 _INTEGER, _YEAR, _DATE = (NamedNode(XSD + name) for name in ("integer", "gYear", "date"))
 #: The language or datatype of a literal.
@@ -67,6 +69,8 @@ def explain_rest(look: Lookups, prepared: PreparedQuery) -> list[Finding]:
     if prepared.form == "CONSTRUCT" and look.ask(inside):
         what = "the patterns match, but the template makes no triples of their values"
         return [Finding("empty-template", what)]
+    if (unseen := _unseen_alias(query)) is not None:
+        return [unseen]
     words = {token.text.upper() for token in tokenize(query.text[query.where.end :])}
     behind = (
         ("HAVING", "having-removes-all", "HAVING keeps no group"),
@@ -77,6 +81,32 @@ def explain_rest(look: Lookups, prepared: PreparedQuery) -> list[Finding]:
             finding = Finding(code, f"the patterns match, but {what}")
             return [finding] if look.ask(inside) else []
     return []
+
+
+def _unseen_alias(query: QueryTree) -> Finding | None:
+    """Return that HAVING uses what SELECT names, which is bound after it (SPARQL 1.1, 18.2.4)."""
+    if query.where is None:
+        return None
+    head = [token for token in query.body if token.start < query.where.start]
+    named: dict[str, str] = {}
+    for at, token in enumerate(head[:-1]):
+        if token.is_word("AS") and head[at + 1].kind == "variable":
+            begin, depth = at, 1
+            while depth and begin:
+                begin -= 1
+                depth += {")": 1, "(": -1}.get(head[begin].text, 0)
+            named[head[at + 1].text] = query.text[head[begin].end : token.start].strip()
+    behind = [token for token in query.body if token.start >= query.where.end]
+    begin = next((at for at, t in enumerate(behind) if t.is_word("HAVING")), len(behind))
+    ends = (at for at, t in enumerate(behind) if t.is_word("ORDER", "LIMIT", "OFFSET", "VALUES"))
+    having = behind[begin : next((at for at in ends if at > begin), len(behind))]
+    used = [token for token in having if token.text in named]
+    if not used:
+        return None
+    start, text = having[0].start, query.text[having[0].start : having[-1].end]
+    edits = [Edit(t.start - start, t.end - start, named[t.text]) for t in used]
+    what = f"HAVING cannot use {used[0].text}, which SELECT names after it"
+    return write("having-alias", what, apply_edits(text, edits), {"variable": used[0].text[1:]})
 
 
 # -- a pattern that matches nothing by itself -------------------------------------------------
@@ -194,6 +224,8 @@ def _filter(failure: Failure) -> Finding:
     body = joined(failure.before)
     condition = read_condition(failure.unit.shown)
     fields["variable"] = used[0]
+    if any(token.is_word("LANG") for token in tokenize(failure.unit.shown)):
+        return _language(look, used[0], body, removes, fields)
     values = look.column(used[0], body)
     if values and values[0] is not None:
         fields["sample"] = look.show(values[0])
@@ -203,7 +235,10 @@ def _filter(failure: Failure) -> Finding:
                 return write(meant[0], removes, wanted, fields, meant[1])
     if values and (typed := _typed(look, failure.unit, body, values[0])):
         return write("untyped-value", removes, typed, fields)
-    fixed = None if condition is None else _fixed(look, condition, body, text, fields)
+    # What is found for one text of several would leave the others out.
+    several = sum(token.kind == "string" for token in tokenize(failure.unit.shown)) > 1
+    single = condition is not None and (not several or bool(condition.function))
+    fixed = _fixed(look, condition, body, text, fields) if condition and single else None
     if fixed is not None or "sample" not in fields:
         return fixed or Finding(code, removes, fields=fields)
     hint = f"?{used[0]} is such as {fields['sample']}"
@@ -214,6 +249,16 @@ def _filter(failure: Failure) -> Finding:
         code, fields["instead"] = "text-for-resource", condition.text
         hint += f", a resource, not a text: write {condition.text} without quotation marks"
     return Finding(code, removes, hint=hint, fields=fields)
+
+
+def _language(look: Lookups, name: str, body: str, what: str, fields: dict[str, Any]) -> Finding:
+    values = look.column(name, body, _TAGGED, distinct=True)
+    tags = sorted({v.language or "" for v in values if isinstance(v, Literal)})
+    fields["tags"] = tags
+    hint = f"the language tags of ?{name} are such as {', '.join(filter(None, tags))}"
+    if tags == [""]:
+        hint = f"the values of ?{name} have no language tag: leave this FILTER out"
+    return Finding("language-tag", what, hint=hint if tags else "", fields=fields)
 
 
 def _compared(
@@ -421,8 +466,8 @@ class Constants:
         found = (term for term in values if isinstance(term, Literal))
         return min(found, key=lambda term: (len(term.value), term.value), default=None)
 
-    def _similar(self, text: str) -> str:
-        """Return a value of the pattern whose local name is similar to a text."""
+    def _similar(self, text: str, resource: str = "") -> str:
+        """Return a value of the pattern whose local name is similar to a text or a resource's."""
         wanted = text.lower()
         if not any(letter.isalpha() for letter in wanted):
             return ""
@@ -431,12 +476,18 @@ class Constants:
 
         def similarity(name: str) -> float:
             local = local_name(name).lower()
+            if re.findall(r"\d+", wanted) != re.findall(r"\d+", local):
+                return 0.0
             if wanted in local and len(wanted) > 2:
                 return 1 + len(wanted) / len(local)
             return SequenceMatcher(None, wanted, local).ratio()
 
         found = sorted({term.value for term in values if isinstance(term, NamedNode)})
-        best = max(found, key=similarity, default="")
+        ranked = {
+            name: (similarity(name), SequenceMatcher(None, resource, name).ratio())
+            for name in found
+        }
+        best = max(found, key=lambda name: ranked[name], default="")
         return self.look.show(best) if best and similarity(best) >= _SIMILAR else ""
 
     def _subject(self, resource: str) -> Finding | None:
@@ -456,11 +507,14 @@ class Constants:
             return Finding("other-value", what, fields={**fields, "values": shown})
         what = written_text(f"{subject} has no {predicate}")
         body = f"{iri(resource)} ?link ?between . ?between {predicate} {object_} ."
-        links = look.column("link", body)
+        # A resource next to this one has a label too: it need not be the one that is meant.
+        guess = is_label(look.name(predicate) or "") and object_[:1] in "?$"
+        links = [] if guess else look.column("link", body)
         if links:
             instead = written_text(f"{subject} {look.show(links[0])}/{predicate} {object_}")
             return write("missing-step", what, instead, fields)
-        listed = [look.show(p) for p in has if p.value != RDF_TYPE]
+        names = sorted(has, key=lambda p: not is_label(p.value)) if guess else has
+        listed = [look.show(p) for p in names if p.value != RDF_TYPE]
         hint = f"it has {', '.join(listed)}"
         return Finding("no-property", what, hint=hint, fields={**fields, "has": listed})
 
@@ -484,7 +538,7 @@ class Constants:
             code, what = "unknown-resource", f"{value} does not exist {look.place}"
             fields["name"] = value
         hint = ""
-        similar = self._cased(resource) or self._similar(local_name(resource))
+        similar = self._cased(resource) or self._similar(local_name(resource), resource)
         if similar:
             fields["replacements"] = [similar]
             hint = f"try {predicate} {similar}"

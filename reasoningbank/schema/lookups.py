@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import pyoxigraph
@@ -46,6 +47,8 @@ _NUMBERS = ("integer", "int", "decimal", "double", "float")
 _INTEGER = re.compile(r"[+-]?\d+")
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 _SEARCHES = ("CONTAINS", "STRSTARTS", "STRENDS", "REGEX")
+#: Functions that leave the text of their argument as it is, but for its case.
+_SAME = ("STR", "LCASE", "UCASE")
 _OPERATORS = ("&&", "||", "!", "!=", "<", ">", "<=", ">=")
 
 
@@ -313,6 +316,9 @@ def read_condition(written: str) -> TextCondition | None:
     if len(variables) != 1 or not strings:
         return None
     if any(t.text in _OPERATORS or t.is_word("NOT", "EXISTS") for t in tokens):
+        return None
+    called = (t for t, after in pairwise(tokenize(written)[1:]) if after.text == "(")
+    if any(t.text[:1].isalpha() and not t.is_word(*_SEARCHES, *_SAME, "IN") for t in called):
         return None
     function = tokens[0].text.upper() if tokens[0].is_word(*_SEARCHES) else ""
     text = read_literal(strings[0])

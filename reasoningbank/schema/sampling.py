@@ -206,7 +206,7 @@ def brief(error: ReasoningBankError) -> str:
 
 # -- classes and properties --------------------------------------------------------------------
 
-_VOID = "PREFIX void: <http://rdfs.org/ns/void#>\n"
+_VOID = "".join(f"PREFIX {name}: <{STANDARD_PREFIXES[name]}>\n" for name in ("void", "sd"))
 #: Triples looked at where a whole look times out.
 FEW = 1_000
 #: Instances looked at for the properties of one class, and triples of theirs.
@@ -245,7 +245,13 @@ def classes(profile: EndpointProfile, limit: int) -> Counted:
 
 
 def properties(profile: EndpointProfile, limit: int) -> Counted:
-    statistics = "?part void:property ?name ; void:triples ?n"
+    # Statistics of the whole, or else the sum of those of its named graphs.
+    used = "?part void:property ?name ; void:triples ?triples"
+    of_graphs = f"?of void:propertyPartition ?part . {used} FILTER EXISTS {{ ?named sd:graph ?of }}"
+    statistics = " UNION ".join(
+        f"{{ SELECT ?name ({aggregate}(?triples) AS ?n) WHERE {{ {where} }} GROUP BY ?name }}"
+        for aggregate, where in (("MAX", used), ("SUM", of_graphs))
+    )
     return _names(profile, "properties", (statistics, "MAX"), "?s ?name ?o", limit)
 
 

@@ -338,6 +338,7 @@ class SPARQLTools:
             lambda: (
                 self._show(NamedNode(term.iri))
                 for term in nearest_names(name[:MOST_IRI_CHARS], self.schema)
+                if term.iri != name
             )
         )
         return f"did you mean {', '.join(near)}?" if near else ""

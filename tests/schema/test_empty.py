@@ -360,6 +360,21 @@ WRONG: list[tuple[str, list[tuple[str, dict[str, Any]]]]] = [
             ("?p up:created ?d", "YEAR(?d) > '1990'", "YEAR(?d) > 1990"),
         )
     ),
+    (
+        "SELECT ?p (COUNT(?a) AS ?n) { ?p up:annotation ?a } GROUP BY ?p HAVING (?n > 1) LIMIT 3",
+        [("having-alias", {"variable": "n", "instead": "HAVING (COUNT(?a) > 1)"})],
+    ),
+    *(
+        (f"SELECT ?n {{ ?p up:mnemonic ?n FILTER({given}) }}", [("language-tag", {"tags": [""]})])
+        for given in ("LANG(?n) = 'en'", "LANGMATCHES(LANG(?n), 'en')", "LANG(?n) IN ('en', 'it')")
+    ),
+    *(
+        (
+            f"SELECT ?n {{ ?p up:mnemonic ?n FILTER({given}) }}",
+            [("filter-removes-all", {"variable": "n"})],
+        )
+        for given in ("STRAFTER(?n, '_') = 'human'", "?n IN ('a4_human', 'p53_human')")
+    ),
     ("SELECT ?p { ?p a up:Protein MINUS { ?p a up:Protein } }", [("minus-removes-all", {})]),
     (
         "SELECT ?p { ?p a up:Protein } GROUP BY ?p HAVING (COUNT(*) > 5000)",

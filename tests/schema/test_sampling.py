@@ -13,12 +13,15 @@ from reasoningbank.sparql import EndpointConfig, OxigraphServer
 VOID = """
 @prefix : <http://e/> .
 @prefix void: <http://rdfs.org/ns/void#> .
+@prefix sd: <http://www.w3.org/ns/sparql-service-description#> .
 :set void:classPartition :trees , [ void:class :Moss ; void:entities 70 ] ;
     void:propertyPartition [ void:property :height ; void:triples 2900 ] .
 :trees void:class :Tree ; void:entities 3000 ;
     void:propertyPartition [ void:property :height ; void:triples 2900 ] .
 :other void:classPartition [ void:class :Tree ; void:entities 5 ] .
 :oak a :Shrub .
+[] sd:graph [ void:propertyPartition [ void:property :weight ; void:triples 10 ] ] .
+[] sd:graph [ void:propertyPartition [ void:property :weight ; void:triples 20 ] ] .
 """
 DECLARED = """
 @prefix : <http://e/> .
@@ -43,7 +46,7 @@ def test_published_statistics_are_taken_and_summed(published: EndpointConfig) ->
     properties = sampling.properties(profile, 10)
     assert classes.via == properties.via == "void"
     assert classes.items == (("http://e/Tree", 3005), ("http://e/Moss", 70))
-    assert properties.items == (("http://e/height", 2900),)
+    assert properties.items == (("http://e/height", 2900), ("http://e/weight", 30))
     of_trees = sampling.properties_of(profile, "http://e/Tree", 10)
     assert (of_trees.items, of_trees.via) == ((("http://e/height", 2900),), "void")
 
