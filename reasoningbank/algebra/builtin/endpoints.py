@@ -182,7 +182,7 @@ def joined_with_values(
     variables of the query.
     """
     names = [name.lstrip("?$") for name in vars] or list(data.vars)
-    # No row has told what the columns are.
+    # No row says what the columns are.
     odd = [name for name in names if name not in data.vars] if data.vars else []
     if odd:
         where, hint = "args.vars", f"it has {one_of(data.vars)}"
