@@ -327,3 +327,12 @@ def test_any_query_is_never_a_crash(tmp_path: Path, words: list[str]) -> None:
     (tmp_path / "a.ttl").write_text(HEAD + text, encoding="utf-8")
     (tmp_path / "b.ttl").write_text(HEAD + GOOD.replace("NAME", "b"), encoding="utf-8")
     assert codes(validate(tmp_path), "b.ttl") == set()
+
+
+def test_updates_with_prefixes_are_no_syntax_errors() -> None:
+    corpus = load_corpus(load_pack("algebra"))
+    updates = [task for task in corpus.tasks if task.form == "UPDATE"]
+    assert len(updates) > 20
+    assert all("PREFIX" in task.expected_sparql for task in updates[:5])
+    codes = {finding.code for finding in validate(load_pack("algebra"))}
+    assert "query-syntax" not in codes
