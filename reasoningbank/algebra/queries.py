@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import functools
-import itertools
 import re
 import tomllib
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import chain, count, pairwise
+from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +34,7 @@ from reasoningbank.sparql.tokens import (
     position,
     tokenize,
 )
-from reasoningbank.sparql.tree import QueryTree, outline
+from reasoningbank.sparql.tree import QueryTree, outline, projection
 
 #: The queries that operations send of their own.
 QUERIES = tomllib.loads(Path(__file__).with_name("queries.toml").read_text("utf-8"))
@@ -372,14 +371,8 @@ def _joining(tokens: Sequence[Token]) -> set[str]:
         if tokens[at].text == "{" and tokens[at + 1].is_word("SELECT"):
             end = closing(tokens, at)
             inside = tokens[at + 1 : end - 1]
-            head = list(itertools.takewhile(lambda token: token.text != "{", inside))
-            if any(token.text == "*" for token in head[:3]):
-                found |= _joining(inside)
-            depth = 0
-            for before, token in pairwise(head):
-                depth += {"(": 1, ")": -1}.get(token.text, 0)
-                if token.kind == "variable" and (not depth or before.is_word("AS")):
-                    found.add(token.text[1:])
+            star, projected = projection(inside)
+            found.update(_joining(inside) if star else projected)
             at = end
         else:
             found |= _variables(tokens[at : at + 1])

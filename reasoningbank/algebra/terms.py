@@ -243,12 +243,13 @@ def graph_from_jsonld(
     prefixes: Mapping[str, str] | None = None,
 ) -> Graph:
     """Read a JSON-LD document; those of the `prefixes` that it uses must be declared in it."""
-    contexts = list(contexts_of(data, path))
     nodes = enumerate(data) if isinstance(data, list) else ()
     # A context holds for its own node only.
     parts = [(node, json_path(path, at)) for at, node in nodes] or [(data, path)]
+    contexts: list[Mapping[str, Any]] = []
     for part, where in parts:
         own = list(contexts_of(part, where))
+        contexts += own
         _check_jsonld(part, where, own, base is not None, prefixes or {})
         _check_languages(part, where, terms_of(own, "@container", "@language"))
     terms = {name: term for context in contexts for name, term in context.items()}

@@ -47,7 +47,7 @@ from reasoningbank.sparql import (
     iri,
     prepare,
 )
-from reasoningbank.sparql.query import FAILS, parse_algebra, parse_update, parsed_alone
+from reasoningbank.sparql.query import parse_algebra, parse_update, update_complaint
 from reasoningbank.sparql.tokens import begins_update, tokenize
 
 SLOW_S = 5.0
@@ -242,11 +242,9 @@ def _check_query(task: LoadedTask, found: list[Finding]) -> PreparedQuery | None
     if task.form == "UPDATE":
         if reason := _refused(parse_update, task.expected_sparql):
             note("rdflib-syntax", f"rdflib cannot parse the update: {reason}")
-        text = task.expected_sparql
-        begin = begins_update(tokenize(text))
-        # Oxigraph takes no prologue behind an operation.
+        begin = begins_update(tokenize(task.expected_sparql))
         at = 0 if begin is None else begin.start
-        if (complaint := parsed_alone(f"{text[:at]}{FAILS}{text[at:]}")) is not None:
+        if (complaint := update_complaint(task.expected_sparql, at)) is not None:
             note("query-syntax", f"Oxigraph cannot parse the update: {complaint}")
         return None
     declared = declared_prefixes(task.expected_sparql)

@@ -10,7 +10,7 @@ from itertools import pairwise
 from dspy.utils.exceptions import AdapterParseError
 
 from reasoningbank.errors import QueryError
-from reasoningbank.sparql.query import FAILS, complaint_of, parsed_alone
+from reasoningbank.sparql.query import complaint_of, update_complaint
 from reasoningbank.sparql.tokens import (
     AGGREGATES,
     FORMS,
@@ -145,7 +145,7 @@ def is_query(query: str) -> bool:
     except QueryError:
         return False
     # Only the prologue, whose names are unchanged, precedes this word.
-    return parsed_alone(f"{plain[: begin.start]}{FAILS}{plain[begin.start :]}") is None
+    return update_complaint(plain, begin.start) is None
 
 
 def _end(query: str) -> int | None:

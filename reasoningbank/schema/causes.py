@@ -224,7 +224,8 @@ def _filter(failure: Failure) -> Finding:
     body = joined(failure.before)
     condition = read_condition(failure.unit.shown)
     fields["variable"] = used[0]
-    if any(token.is_word("LANG") for token in tokenize(failure.unit.shown)):
+    tokens = tokenize(failure.unit.shown)
+    if any(token.is_word("LANG") for token in tokens):
         return _language(look, used[0], body, removes, fields)
     values = look.column(used[0], body)
     if values and values[0] is not None:
@@ -236,9 +237,10 @@ def _filter(failure: Failure) -> Finding:
     if values and (typed := _typed(look, failure.unit, body, values[0])):
         return write("untyped-value", removes, typed, fields)
     # What is found for one text of several would leave the others out.
-    several = sum(token.kind == "string" for token in tokenize(failure.unit.shown)) > 1
-    single = condition is not None and (not several or bool(condition.function))
-    fixed = _fixed(look, condition, body, text, fields) if condition and single else None
+    several = sum(token.kind == "string" for token in tokens) > 1
+    fixed = None
+    if condition is not None and (condition.function or not several):
+        fixed = _fixed(look, condition, body, text, fields)
     if fixed is not None or "sample" not in fields:
         return fixed or Finding(code, removes, fields=fields)
     hint = f"?{used[0]} is such as {fields['sample']}"
@@ -488,7 +490,7 @@ class Constants:
             for name in found
         }
         best = max(found, key=lambda name: ranked[name], default="")
-        return self.look.show(best) if best and similarity(best) >= _SIMILAR else ""
+        return self.look.show(best) if best and ranked[best][0] >= _SIMILAR else ""
 
     def _subject(self, resource: str) -> Finding | None:
         subject, predicate, object_ = self.pattern

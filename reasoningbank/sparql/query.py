@@ -296,8 +296,13 @@ def offset_in(text: str, message: str) -> int | None:
     return min(len(text), sum(len(before) + 1 for before in lines[: line - 1]) + int(found[2]) - 1)
 
 
+def update_complaint(update: str, begin: int) -> str | None:
+    """Return what Oxigraph says against an update whose prologue ends at `begin`."""
+    return parsed_alone(f"{update[:begin]}{FAILS}{update[begin:]}")
+
+
 def parsed_alone(update: str, base: str | None = None) -> str | None:
-    """Parse an update that begins with `FAILS`, so that none of it runs."""
+    """Parse an update whose first operation is `FAILS`, so that none of it runs."""
     try:
         pyoxigraph.Store().update(update, base_iri=base)
     except SyntaxError as error:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 import uvicorn
+from trees import TREES
 
 from reasoningbank.algebra import Limits
 from reasoningbank.corpus import load_pack
@@ -29,14 +30,6 @@ schema = "schema.ttl"
 
 [prefixes]
 t = "http://e/"
-"""
-DATA = """
-@prefix : <http://e/> .
-@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
-:oak a :Tree ; rdfs:label "Oak" ; :height 31 ; :near :pine , :ash .
-:pine a :Tree ; rdfs:label "Pine tree" ; :height 40 ; :near :oak .
-:ash a :Tree ; rdfs:label "Mountain ash tree" ; :height 12 .
-:moss a :Moss ; rdfs:label "Moss" .
 """
 SCHEMA = """
 @prefix : <http://e/> .
@@ -99,7 +92,7 @@ def pack_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("packs") / "trees"
     (root / "examples").mkdir(parents=True)
     (root / "pack.toml").write_text(PACK, encoding="utf-8")
-    (root / "trees.ttl").write_text(DATA, encoding="utf-8")
+    (root / "trees.ttl").write_text(TREES, encoding="utf-8")
     (root / "schema.ttl").write_text(SCHEMA, encoding="utf-8")
     steps = [f"?p{n} t:near ?p{n + 1} ." for n in range(20)]
     # Each has a form of its own, so that some are of the evaluation split.

@@ -53,6 +53,7 @@ _LEAST_BYTES = 10_000_000
 _LINE = 8_000_000
 #: What the prelude puts before the output of a turn that failed, and before what it prints.
 _FAILED, _PRINTED = "\0failed\0", "\0printed\0"
+_BEFORE = "\nPrinted before the error:\n"
 #: Characters of a turn's prints that are kept if it is stopped.
 _EARLY = 10_000
 _lock = threading.Lock()
@@ -212,7 +213,8 @@ class _Interpreter(PythonInterpreter):  # type: ignore[misc]
         self.deno_process.stdout.reconfigure(errors="replace")
         super()._health_check()
         # Now, before any trial waits for it.
-        self._send_request("execute", {"code": _PRELUDE}, "preparing the sandbox")
+        code = f"{_PRELUDE}\n_RB_TOLD, _RB_EARLY = {_PRINTED!r}, {_EARLY}"
+        self._send_request("execute", {"code": code}, "preparing the sandbox")
 
     def _register_tools(self) -> None:
         fresh = not self._tools_registered
@@ -292,7 +294,7 @@ class LocalToolInterpreter(LocalInterpreter):  # type: ignore[misc]
         message: dict[str, Any] = super()._receive(deadline, timeout_message)
         printed = message.get("stdout")
         if printed and message["type"] == "execution_error":
-            message["error"] += f"\nPrinted before the error:\n{printed}"
+            message["error"] += _BEFORE + printed
         elif printed and message["type"] == "result" and message["value"] is not None:
             message["value"] = f"{printed}\n{message['value']}"
         return message
@@ -373,7 +375,7 @@ class Sandbox:
                 reason = f"the code was stopped after {self._timeout_s:g} s"
             elif isinstance(error, _LineTooLongError):
                 reason = f"the code wrote more than {_LINE:,} characters at once"
-            before = f"\nPrinted before the error:\n{inner.printed}" if inner.printed else ""
+            before = _BEFORE + inner.printed if inner.printed else ""
             raise CodeExecutionError(
                 f"{reason}; the sandbox was restarted and its variables are gone: "
                 f"do less in one turn{before}"

@@ -21,9 +21,9 @@ except ImportError:
 _RB_PRINTED = 1_000_000
 #: Characters of an error, and of the line that raised it.
 _RB_SAID, _RB_PLACE = 5_000, 200
-#: What precedes a print that the host gets at once, and most characters of a turn's prints
-#: that it gets: those that are left if the turn is stopped.
-_RB_TOLD, _RB_EARLY = "\0printed\0", 10_000
+#: What precedes a print that the host gets at once, and most characters of a turn's prints that it
+#: gets: those that are left if the turn is stopped. The host sets both where it listens.
+_RB_TOLD, _RB_EARLY = "", 0
 #: What None becomes on the way through JavaScript; outside of Pyodide it stays None.
 _RB_NULL = getattr(_sys.modules.get("pyodide.ffi"), "jsnull", None)
 
@@ -72,7 +72,7 @@ def print(*values, sep=" ", end="\n", file=None, flush=False):
     before = _sys.stdout.tell()
     room = _RB_PRINTED - before
     _sys.stdout.write(text[: max(0, room)])
-    if _rb_console is not None and before < _RB_EARLY:
+    if before < _RB_EARLY:
         _rb_console.log(_RB_TOLD + _json.dumps(text[: _RB_EARLY - before]))
     if len(text) > room:
         raise RuntimeError(f"a turn may print {_RB_PRINTED:,} characters: print less")
