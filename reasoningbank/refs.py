@@ -129,6 +129,8 @@ class RefStore(AbstractContextManager["RefStore"]):
         wanted = dtype.split("|") if dtype else None
         refs = [ref for ref, _ in list(self._kept.values())]
         keys = [ref.key for ref in refs if wanted is None or ref.dtype in wanted]
+        if not keys and self._mark:
+            return "give the whole key as it was returned; handles that are not used are released"
         return f"handles at hand: {', '.join(keys[-10:])}" if keys else "no handles exist yet"
 
     def _sizes(self, *, on_disk: bool) -> dict[str, int]:

@@ -94,6 +94,11 @@ def test_what_was_taken_out_outlives_the_store() -> None:
     assert taken["a"][999].as_py() == "value 999"
 
 
+def test_a_shortened_key_is_answered_with_what_a_key_is() -> None:
+    with RefStore(mark="-a1") as store, pytest.raises(ToolError, match="whole key"):
+        store.get("results_0")
+
+
 def test_a_closed_store_says_that_its_handles_were_released() -> None:
     store = RefStore()
     ref = put(store, 7)

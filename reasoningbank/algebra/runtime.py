@@ -153,6 +153,9 @@ class Runtime(contextlib.AbstractContextManager["Runtime"]):
             only_new: Whether PUT fails if the document exists (``If-None-Match: *``).
         """
         address = web.checked(url, exactly=True)
+        if isinstance(body, str) and web.moved(self._addresses, address) != address:
+            # Else the server would resolve relative IRIs against the address that it is reached at.
+            body = f"BASE <{url}>\n{body}"
         if self.dry_run:
             text = body_of(method, body, url).decode()
             allowed = web.within(self._allow_write, address) is not None

@@ -37,6 +37,7 @@ from reasoningbank.algebra.values import (
     Value,
     as_plain,
     as_position,
+    as_uri,
     describe_value,
     flattened,
     kept,
@@ -95,6 +96,8 @@ def _declared(data: Any, known: Mapping[str, str]) -> Any:
         return [_declared(item, known) for item in data]
     if not isinstance(data, Mapping):
         return data
+    if is_term_json(data) and data["type"] == "uri" and isinstance(data["value"], str):
+        return {**data, "value": _iri_in_full(data["value"], known)}
     name, args = data.get("@op"), data.get("args")
     kind = operations().get(name) if isinstance(name, str) else None
     if kind is None or not isinstance(args, Mapping):
@@ -111,9 +114,15 @@ def _argument(wanted: Kind, value: Any, known: Mapping[str, str]) -> Any:
         return complete_prefixes(value, known).text
     if isinstance(value, str) and wanted.convert is as_position:
         return _in_full(value, known)
+    if isinstance(value, str) and wanted.convert is as_uri:
+        return _iri_in_full(value, known)
     made = _declared(value, known)
     graphs = wanted.of is not None and wanted.of.reading == "graph" and isinstance(made, list)
     return _with_context(made, known) if graphs or wanted.reading == "graph" else made
+
+
+def _iri_in_full(name: str, known: Mapping[str, str]) -> str:
+    return (absolute(name, known) if ":" in name else None) or name
 
 
 def _in_full(condition: str, known: Mapping[str, str]) -> str:

@@ -101,6 +101,15 @@ def is_absolute(text: str) -> bool:
     return _SCHEME.match(text) is not None and fits_iri(text)
 
 
+def refuse_prefixed(text: str, where: str = "") -> None:
+    """Refuse a name such as ``schema:name`` as an IRI: its prefix would be taken for a scheme."""
+    prefix, _, local = text.partition(":")
+    if prefix in PREFIXES and _LOCAL.fullmatch(local) and not local[0].isdigit():
+        hint = f"write {PREFIXES[prefix]}{local}"
+        what = f"{text!r} is a prefixed name, not an IRI"
+        raise ProgramError(what, where=where, hint=hint, code="prefixed-name", prefix=prefix)
+
+
 def is_term_json(data: object) -> bool:
     """Return whether JSON data has the form of a term in SPARQL results."""
     return (
@@ -132,6 +141,7 @@ def term_from_json(data: Mapping[str, Any], path: str = "$") -> Term:
         if not fits_iri(value):
             what = f"{value!r} has characters that no IRI may hold"
             raise ProgramError(what, where=path, hint="percent-encode it", code="bad-iri")
+        refuse_prefixed(value, path)
         return URIRef(value)
     if kind == "bnode":
         return BNode(value)

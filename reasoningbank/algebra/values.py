@@ -17,6 +17,7 @@ from reasoningbank.algebra.terms import (
     Term,
     graph_to_jsonld,
     is_absolute,
+    refuse_prefixed,
     term_to_json,
 )
 
@@ -168,6 +169,7 @@ def as_uri(value: Any) -> URIRef:
     if not is_absolute(text):
         hint = "resolve it against a base (ResolveURI)"
         raise ProgramError(f"{text!r} is not an absolute URI", hint=hint, code="relative-iri")
+    refuse_prefixed(text)
     return URIRef(text)
 
 

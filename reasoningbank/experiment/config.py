@@ -389,7 +389,7 @@ def _depends_on(arms: Mapping[str, Arm], name: str, wanted: str, *seen: str) -> 
     return any(_depends_on(arms, one, wanted, *seen, name) for one in arms[name].others)
 
 
-def load_experiment(path: Path, changes: Sequence[str] = ()) -> Experiment:
+def load_experiment(path: str | Path, changes: Sequence[str] = ()) -> Experiment:
     """Read and validate an experiment file.
 
     Args:
@@ -400,7 +400,7 @@ def load_experiment(path: Path, changes: Sequence[str] = ()) -> Experiment:
         UsageError: If the file is missing, is not TOML or has an invalid setting; the message
             names the key and what is allowed there.
     """
-    if not (file := shipped(path)).exists():
+    if not (file := shipped(Path(path))).exists():
         hint = "give the path of a .toml file, e.g. experiments/uniprot_demo.toml"
         raise UsageError("no such experiment file", where=str(path), hint=hint)
     data = read_toml(file, "usage")

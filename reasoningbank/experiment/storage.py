@@ -76,8 +76,8 @@ def plain(value: Any) -> Any:
 class RunStorage:
     """Read and write the files of one run by name, such as ``trials/rlm/001.0.json``."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
 
     def exists(self, name: str) -> bool:
         """Return whether a file exists, loose, compressed or archived."""

@@ -63,13 +63,13 @@ class MemoryBank(AbstractContextManager["MemoryBank"]):
 
     def __init__(
         self,
-        path: Path | None = None,
+        path: str | Path | None = None,
         embedder: Embedder | None = None,
         *,
         readonly: bool = False,
     ) -> None:
-        self.path = path
-        self._store = Store(path, readonly=readonly)
+        self.path = None if path is None else Path(path)
+        self._store = Store(self.path, readonly=readonly)
         self._index = BankIndex(self._store, embedder)
 
     @classmethod

@@ -212,6 +212,16 @@ UNSOUND = [
     (op("PATCH", url=E, update=MADE), "update wrong-form"),
     (op("Filter", input=[{"a": text("x")}], expression="?a = my:x"), "expression bad-condition"),
     (op("Replace", input="x", pattern="(", replacement=""), "pattern bad-pattern"),
+    (op("URI", input="schema:name"), "input prefixed-name"),
+    (
+        op(
+            "Substitute",
+            query="ASK { ?a a ?v }",
+            var="v",
+            binding={"type": "uri", "value": "foaf:Agent"},
+        ),
+        "binding prefixed-name",
+    ),
     (op("Replace", input="x", pattern="x", replacement="$"), "replacement bad-replacement"),
 ]
 
@@ -413,6 +423,12 @@ ENDPOINT = "http://e/sparql"
             op("PATCH", url="http://e/d", update="DELETE WHERE { ?a ex:p ?b }"),
             ("args", "update"),
             "PREFIX ex: <http://example.org/>\nDELETE WHERE { ?a ex:p ?b }",
+        ),
+        (op("URI", input="ex:a"), ("args", "input"), f"{KNOWN['ex']}a"),
+        (
+            op("Substitute", query="ASK { }", binding={"v": {"type": "uri", "value": "ex:a"}}),
+            ("args", "binding", "v", "value"),
+            f"{KNOWN['ex']}a",
         ),
         (
             op("PUT", url="http://e/d", data={"@id": "ex:a", "dct:title": "ex:b"}),

@@ -110,6 +110,19 @@ def test_each_way_to_write(make: Callable[..., Runtime], site: LDPServer) -> Non
     assert runtime.writes[0].status == 201
 
 
+def test_an_update_resolves_relative_iris_against_the_public_address() -> None:
+    with (
+        LDPServer() as site,
+        Runtime(allow_write=[BASE], addresses={BASE: site.address}) as runtime,
+    ):
+        runtime.send("PUT", DOC, graph(f"<> <{P}> 1 ."))
+        runtime.send("PATCH", DOC, f"DELETE WHERE {{ ?s ?p 1 }}; INSERT DATA {{ <#it> <{P}> <o> }}")
+        document = site.documents.read(f"{site.address}d")
+        assert document is not None
+        (triple,) = document.triples
+        assert (str(triple.subject), str(triple.object)) == (f"<{DOC}#it>", f"<{BASE}o>")
+
+
 @pytest.mark.parametrize(
     "url",
     [
