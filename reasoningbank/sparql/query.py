@@ -158,6 +158,8 @@ def _missing_prefixes(shape: QueryTree, prefixes: Mapping[str, str]) -> dict[str
             known = ", ".join(f"{name}:" for name in sorted(prefixes)[:40])
             what = f"the prefix {prefix + ':'!r} is not declared"
             hint = f"declare it with PREFIX {prefix}: <...>, or use a known one ({known})"
+            if prefix in ("http", "https"):
+                hint = "write an IRI between < and >, without spaces"
             at, code = token.start, "unknown-prefix"
             raise syntax_error(shape.text, at, what, hint=hint, code=code, prefix=prefix)
         missing[prefix] = prefixes[prefix]

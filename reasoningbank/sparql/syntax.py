@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
 from itertools import pairwise
+from pathlib import Path
 
 from reasoningbank.errors import QueryError
 from reasoningbank.sparql.tokens import AGGREGATES, FORMS, Token, position, tokenize
@@ -46,6 +48,21 @@ _SAID = (
         "select the variable as it is, without (... AS ?name), or use another name after AS",
     ),
 )
+#: The code of a fix, its sign among the tokens, and what to do.
+_MISTAKES = tuple(
+    (one["code"], re.compile(rf"(?<!\S)(?:{one['sign']})"), one["fix"])
+    for one in tomllib.loads(Path(__file__).with_name("mistakes.toml").read_text("utf-8"))[
+        "mistakes"
+    ]
+)
+#: Words that the grammar knows, besides functions and aggregates.
+_KEYWORDS = frozenset(
+    f"""{_FUNCTIONS} {_BEFORE_PARENTHESES} {" ".join((*FORMS, *AGGREGATES, *_MODIFIERS))}
+    PREFIX BASE VERSION FROM NAMED OPTIONAL GRAPH UNION MINUS SERVICE SILENT TRUE FALSE UNDEF
+    """.split()
+)
+#: A string up to a backslash that escapes nothing.
+_BAD_ESCAPE = re.compile(r"(?:[^\\]|\\[tbnrf\\\"'uU])*?(\\[^tbnrf\\\"'uU])", re.DOTALL)
 
 
 def empty_query() -> QueryError:
@@ -146,12 +163,12 @@ def _fixes(query: str, tokens: Sequence[Token], offset: int) -> Iterator[tuple[s
     yield from _start(tokens, offset)
     yield from _brackets(query, tokens)
     yield from _aggregate(tokens)
-    for before, token in pairwise(tokens):
-        yield from _pair(before, token)
+    yield from _mistakes(tokens)
     if re.search(r"[=!]=\s*=|[^!<>=]==[^=]", query):
         yield "equals", "compare with a single ="
     yield from _function(tokens)
     yield from _order(tokens)
+    yield from _words(query, tokens)
     yield (
         "",
         "check the text just before it: triples end with ' .', "
@@ -159,24 +176,15 @@ def _fixes(query: str, tokens: Sequence[Token], offset: int) -> Iterator[tuple[s
     )
 
 
-def _pair(before: Token, token: Token) -> Iterator[tuple[str, str]]:
-    """Yield the fixes of two words that cannot follow one another."""
-    text = token.text.upper()
-    if before.is_word("FILTER") and token.kind in ("variable", "string"):
-        yield "filter-parentheses", "put the condition of FILTER into parentheses: FILTER(...)"
-    if before.is_word("BIND") and token.text != "(":
-        yield "bind", "write BIND(expression AS ?name)"
-    if text in ("DESC", "ASC") and before.kind == "variable":
-        yield "order-direction", f"write ORDER BY {text}({before.text})"
-    if text in ("DESC", "ASC") and before.kind in ("name", "iri"):
-        bound = f"bind it to a variable in the pattern, {before.text} ?value"
-        yield "order-path", f"{bound}, and write ORDER BY {text}(?value)"
-    if token.is_word("LIKE"):
-        yield "like", 'SPARQL has no LIKE: use FILTER(CONTAINS(LCASE(STR(?x)), "text"))'
-    if token.text in ("AND", "OR"):
-        yield "and-or", "write && for AND and || for OR inside FILTER"
-    if token.is_word("JOIN", "ON", "TABLE"):
-        yield "sql", "this is SQL: in SPARQL, triple patterns that share a variable are joined"
+def _mistakes(tokens: Sequence[Token]) -> Iterator[tuple[str, str]]:
+    """Yield the fixes of `mistakes.toml` whose sign is in the query."""
+    written = {"string": '""', "iri": "<>"}
+    text = " ".join(
+        t.text.upper() if t.kind == "word" else written.get(t.kind, t.text) for t in tokens
+    )
+    for code, sign, fix in _MISTAKES:
+        if found := sign.search(text):
+            yield code, fix.format(*found.groups())
 
 
 def _odd_character(query: str, tokens: Sequence[Token]) -> Iterator[tuple[str, str]]:
@@ -251,6 +259,16 @@ def _function(tokens: Sequence[Token]) -> Iterator[tuple[str, str]]:
                 f"{meant}SPARQL has no function {token.text}; for texts it has CONTAINS, "
                 "STRSTARTS, STRENDS, REGEX, REPLACE, SUBSTR, STRLEN, LCASE, UCASE, CONCAT",
             )
+
+
+def _words(query: str, tokens: Sequence[Token]) -> Iterator[tuple[str, str]]:
+    for token in tokens:
+        if token.kind == "word" and token.text.upper() not in _KEYWORDS:
+            what = f"{token.text} {_place(query, token)} is no term"
+            yield "bare-word", f'{what}: write ?{token.text}, prefix:{token.text} or "{token.text}"'
+        if token.kind == "string" and (odd := _BAD_ESCAPE.match(token.text)):
+            what = f"{odd[1]} {_place(query, token)} is no escape of a string"
+            yield "string-escape", f"{what}: write \\{odd[1]} for a backslash"
 
 
 def _order(tokens: Sequence[Token]) -> Iterator[tuple[str, str]]:

@@ -8,6 +8,7 @@ import threading
 
 import pytest
 
+from reasoningbank.corpus import load_pack, load_shacl_tasks
 from reasoningbank.errors import QueryError
 from reasoningbank.sparql import prepare
 from reasoningbank.sparql import query as preparing
@@ -152,6 +153,29 @@ def test_a_second_statement_cannot_hide_behind_a_query() -> None:
         ("SELECT * { ?s ?p ?o FILTER(?o > 1 AND ?o < 3) }", "and-or"),
         ("SELECT * { ?s ?p ?o FILTER ?o > 1 }", "filter-parentheses"),
         ("SELECT * { ?s ?p ?o FILTER(?o == 1) }", "equals"),
+        ("SELECT * { ?s ?p ?o FILTER(?o > 1 or ?o < 3) }", "and-or"),
+        ("SELECT * { ?s ?p ?o BIND ?o AS ?x }", "bind"),
+        ("SELECT * { ?s ?p ?o FILTER(?o IS NOT NULL) }", "null"),
+        ("SELECT * { ?s ?p ?o FILTER(?o <> 1) }", "not-equal"),
+        ("SELECT * { ?s ?p ?o FILTER NOT (?o = 1) }", "not"),
+        ("SELECT * { ?s ?p ?o FILTER(?o IN [1, 2]) }", "in-list"),
+        ("SELECT * { ?s ?p ?o } ORDER BY DESC ?o", "order-direction"),
+        ("SELECT TOP 5 ?s { ?s ?p ?o }", "top"),
+        ("SELECT ?s, ?o { ?s ?p ?o }", "select-comma"),
+        ("SELECT DISTINCT (?s) { ?s ?p ?o }", "select-parentheses"),
+        ("SELECT ?s AS ?x { ?s ?p ?o }", "select-alias"),
+        ("SELECT (COUNT(DISTINCT ?s)) { ?s ?p ?o }", "alias"),
+        ("SELECT (COUNT(?s) ?n) { ?s ?p ?o }", "alias"),
+        ("SELECT ?s-x { ?s-x ?p ?o }", "variable-name"),
+        ("SELECT * { ?s ?p ?o } LIMIT -1", "limit"),
+        ("SELECT * { ?s ?p ?o } LIMIT 5, 10", "limit-offset"),
+        ('SELECT * { VALUES (?o) { "x" } ?s ?p ?o }', "values-row"),
+        ("SELECT * { ?s ?p ?o UNION ?s ?q ?o }", "union-braces"),
+        ("SELECT * { ?s ?p ?o . OPTIONAL ?s rdfs:label ?l }", "braces"),
+        ("SELECT * WHERE ?s ?p ?o", "braces"),
+        ("SELECT * { ?s ?p ?o };", "last-semicolon"),
+        ("SELECT * { ?s a Protein }", "bare-word"),
+        ('SELECT * { ?s ?p ?o FILTER REGEX(?o, "[0-9]\\d") }', "string-escape"),
         ("SELECT * { ?s ?p “x” }", "curly-quotes"),
         ("SELECT * {} PREFIX up: <http://up/>", "late-prefix"),
         ("", "empty-query"),
@@ -163,6 +187,21 @@ def test_a_syntax_error_has_a_fix(query: str, fix: str) -> None:
         prepare(query, prefixes=PREFIXES)
     assert fix in (caught.value.fields.get("fix"), caught.value.code)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("pack", ["uniprot", "liita"])
+def test_what_a_sound_query_has_is_no_sign_of_a_mistake(pack: str) -> None:
+    prefixes = load_pack(pack).prefixes
+    for task in load_shacl_tasks(pack):
+        with pytest.raises(QueryError) as caught:
+            prepare(f"{task.expected_sparql} x", prefixes=prefixes)
+        assert caught.value.fields["fix"] == "bare-word", task.id
+
+
+def test_an_iri_without_brackets_is_not_called_a_prefix_to_declare() -> None:
+    with pytest.raises(QueryError) as caught:
+        prepare("SELECT * { ?s http://e/p ?o }")
+    assert "PREFIX" not in caught.value.hint
 
 
 def test_a_syntax_error_is_placed_in_the_authors_own_lines() -> None:
