@@ -59,7 +59,7 @@ def list_items(
 ) -> None:
     """List the items of a bank, of a snapshot, or of a run.
 
-    Example: reasoningbank memory list runs/uniprot_memory --snapshot learned.0 --src failure
+    Example: reasoningbank memory list experiments/results/uniprot_practice --src failure
     """
     items = _chosen(memory_sources.read_items(where, snapshot).items, status, src)
     headers = ("id", "source", "status", "tasks", "shown", "helped", "hurt", "title")
