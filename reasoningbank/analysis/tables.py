@@ -215,7 +215,7 @@ def tables_of(summary: RunSummary) -> dict[str, TextTable]:
     found = {}
     for name, table in _DESCRIBED.items():
         headers = tuple(h for one in table["headers"] for h in several.get(one, (one,)))
-        found[name] = TextTable(table["title"], headers, rows.get(name, []))
+        found[name] = TextTable(table["title"], headers, rows.get(name, []), table.get("notes", ()))
     practice = (one.sentence() for one in online.comparisons) if online else ()
     notes = ["Practice: the bank was still growing.", *(f"{capital(one)}." for one in practice)]
     return {**found, "streams": found["streams"]._replace(notes=notes)}

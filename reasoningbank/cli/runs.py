@@ -350,7 +350,7 @@ def _run(
         follow = stack.enter_context(output.follow_run(left))
         says: dict[str, Any] = {"on_progress": follow, "on_notice": output.notice}
         run_experiment(experiment, folder, observers=observers, **says, **chosen)
-    summary = _report(folder, as_json)
+    summary = _report(folder, as_json, whole=False)
     write_atomically(folder.path / "summary.json", summary.to_json())
     if summary.comparison is not None and experiment.mode == "learn" and not as_json:
         first, second = summary.comparison.first, summary.comparison.second
@@ -359,8 +359,14 @@ def _run(
     _exit_if_leaked(summary)
 
 
-def _report(folder: RunFolder, as_json: bool, extra: Mapping[str, Any] | None = None) -> RunSummary:
-    """Print the summary of a run, as JSON with `extra`, and return it."""
+def _report(
+    folder: RunFolder,
+    as_json: bool,
+    extra: Mapping[str, Any] | None = None,
+    *,
+    whole: bool = True,
+) -> RunSummary:
+    """Print the summary of a run, whole or its result alone, as JSON with `extra`; return it."""
 
     def readable() -> Iterator[TrialRecord]:
         for path, found in folder.read_all():
@@ -376,8 +382,11 @@ def _report(folder: RunFolder, as_json: bool, extra: Mapping[str, Any] | None = 
         output.print_json({**summary.to_json(), **(extra or {})})
         return summary
     experiment = (folder.manifest or {}).get("experiment", {})
-    tables.print_summary(summary, str(experiment.get("title") or experiment.get("name", "")))
+    title = str(experiment.get("title") or experiment.get("name", ""))
+    (tables.print_summary if whole else tables.print_result)(summary, title)
     output.say(f"records: {folder.path}")
+    if not whole:
+        output.say(f"all tables: reasoningbank status {folder.path}")
     return summary
 
 

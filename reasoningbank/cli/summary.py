@@ -7,6 +7,7 @@ tabs, has everything.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from textwrap import shorten
 from typing import TYPE_CHECKING
 
 from reasoningbank.analysis import tables
@@ -21,11 +22,25 @@ if TYPE_CHECKING:
 
 #: Leaks that are listed one by one, and rows of an answer.
 _MOST_LEAKS, _MOST_ROWS = 20, 3
+#: Characters of what is wrong with an answer.
+_MOST_CHARS = 120
 _NARROW = ("arm", "n", "tasks", "score", "95% CI", "row F1", "ran", "s median", "tokens median")
 _ENDS = ("s p95", "tokens p95", "cached calls", "dollars", "passes")
 _WIDE = ("arm", "n", "score", "95% CI", "row F1", "ran", *tables.STATUSES, "s median", "s p95",
          "tokens median", "tokens p95", "tasks", "seeds", "interval by", "lm calls",
          "cached calls", "dollars", "retried", "passes")  # fmt: skip
+
+
+def print_result(summary: RunSummary, title: str) -> None:
+    """Print what a run was made for: right answers by level, and the pre-registered comparison."""
+    _print(_leak_lines(summary))
+    output.show(tables.arm_table(summary, _NARROW, title))
+    levels = tables.tables_of(summary)["levels"]
+    output.show(levels)
+    _print(levels.notes if levels.rows else ())
+    _print(line for arm in summary.arms for line in _arm_lines(arm))
+    _print(summary.preregistered_lines())
+    _print([f"leakage: {summary.leakage.sentence()}"])
 
 
 def print_summary(summary: RunSummary, title: str) -> None:
@@ -74,7 +89,8 @@ def print_changes(summary: RunSummary, changes: Iterable[tuple[TrialRecord, Tria
         lines = [f"\n{pair[1].question}{level}"]
         for one in pair:
             wrong = (one.verdict or {}).get("reason") or one.error or "wrong"
-            lines.append(f"  {one.key.arm}: {'right' if one.strict else wrong}")
+            said = "right" if one.strict else shorten(str(wrong), _MOST_CHARS, placeholder=" …")
+            lines.append(f"  {one.key.arm}: {said}")
             lines.append("    " + " ".join((one.sparql or "").split()))
             shown = one.evidence.get("predicted") or {}
             rows = (shown.get("rows") or ())[:_MOST_ROWS]

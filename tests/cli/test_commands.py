@@ -53,9 +53,13 @@ def test_an_experiment_is_run_shown_and_gone_on_with(
     first = cli("run", file, "--limit", 1)
     assert first.status == 0
     header, row, *_ = first.out.splitlines()
-    assert header.startswith("arm\tn\tstrict")
-    assert row.split("\t")[:3] == ["one", "1", "1 (100%)"]
+    assert header.startswith("arm\tn\ttasks\tstrict")
+    assert row.split("\t")[:4] == ["one", "1", "1", "1 (100%)"]
     assert "[1/1]" in first.err
+    # A run ends with its result; the tables of memory, streams and costs are those of `status`.
+    assert "interval by" not in first.out
+    assert "interval by" in cli("status", "runs/small").out
+    assert "reasoningbank status runs/small" in first.out
     again = cli("run", file, "--json")
     assert json.loads(again.out)["arms"][0]["strict"] == 2
     assert "[2/2] one · t001: right" in again.err
