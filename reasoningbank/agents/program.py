@@ -8,17 +8,20 @@ tools. An `AgentProgram` holds the predictors, and gives the module of each atte
 from __future__ import annotations
 
 import contextlib
+import copy
 import inspect
 from collections.abc import Callable, Mapping
 from typing import Any, cast
 
 import dspy
+from dspy.utils.exceptions import AdapterParseError
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from reasoningbank.agents.calling import ToolRecorder, asking
 from reasoningbank.agents.protocol import Agent, Attempt, Episode, Meter, conclude
 from reasoningbank.corpus import Task
 from reasoningbank.errors import BudgetError, UsageError
+from reasoningbank.findings import Finding
 from reasoningbank.imports import imported, one_line, wrong_type
 from reasoningbank.lm.reply import query_in
 from reasoningbank.tools.adapting import text_tools
@@ -163,10 +166,12 @@ class ModuleAgent:
     `endpoint` (an `EndpointConfig`), `examples` (few-shot examples) and `episode` (all of it).
     """
 
-    uses_lm, sees_gold, compiles = True, False, True
+    uses_lm, sees_gold = True, False
 
     def __init__(self, module: dspy.Module, name: str) -> None:
         self.name, self._module = name, module
+        # Predictors that forward makes are unknown to an optimizer.
+        self.compiles = bool(module.predictors())
         method = getattr(type(module), "forward", None)
         if method is None or inspect.iscoroutinefunction(method):
             raise wrong_type(name, "a module with a forward that is not async")
@@ -193,26 +198,32 @@ class ModuleAgent:
         """Answer with the `sparql` of the module's prediction."""
         calls = ToolRecorder(episode.recorder)
         given = {name: of(episode) for name, of in _GIVEN.items() if name in self._takes}
+        adapter = _metered(episode.meter)
         try:
             episode.adopt(self._module)
             episode.meter.turn()
-            with asking(episode, calls), dspy.context(adapter=_MeteredAdapter(episode.meter)):
+            with asking(episode, calls), dspy.context(adapter=adapter):
                 said = self._module(question=task.query, **given)
         except BudgetError as error:
             return conclude(episode, None, "exhausted", [error])
+        except AdapterParseError:
+            unread = Finding("unparsed-reply", "a reply of the model could not be parsed")
+            return conclude(episode, None, "fallback", [unread])
         if not isinstance(said, dspy.Prediction) or "sparql" not in said:
             what = f"the prediction of {self.name} has no field sparql"
             raise UsageError(what, hint="return dspy.Prediction(sparql=…)", code="no-sparql-field")
         return conclude(episode, query_in(str(said["sparql"] or "")), "submitted")
 
 
-class _MeteredAdapter(dspy.ChatAdapter):  # type: ignore[misc]
-    """Checks the budgets before each call of a model."""
+def _metered(meter: Meter) -> dspy.Adapter:
+    """Return the user's adapter, or DSPy's default, with a check of the budgets before a call."""
+    adapter = copy.copy(dspy.settings.adapter or dspy.ChatAdapter())
+    kind: Any = type(adapter)
 
-    def __init__(self, meter: Meter) -> None:
-        super().__init__(use_json_adapter_fallback=False)
-        self._meter = meter
+    class Metered(kind):  # type: ignore[misc]
+        def __call__(self, *args: Any, **kwargs: Any) -> Any:
+            meter.check()
+            return super().__call__(*args, **kwargs)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        self._meter.check()
-        return super().__call__(*args, **kwargs)
+    adapter.__class__ = Metered
+    return adapter

@@ -16,6 +16,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import dspy
+from dspy.utils.exceptions import AdapterParseError
 
 from reasoningbank.agents import UNJUDGED
 from reasoningbank.agents.program import AgentProgram, Predictors, program_of
@@ -188,7 +189,9 @@ class Compilation:
             if not self.ended:
                 lines, where = str(error).splitlines(), f"arm {self.arm.name}, compile"
                 what = f"{optimizer} failed: {lines[0] if lines else type(error).__name__}"
-                refused = UsageError(what, where=where, hint="change its options", code="refused")
+                unread = isinstance(error, AdapterParseError)
+                hint = "name another reflection_lm" if unread else "change its options"
+                refused = UsageError(what, where=where, hint=hint, code="refused")
                 self.failure = lm_failure(error) or refused
             return student
         return made

@@ -196,7 +196,8 @@ def check_parts(arm: Arm) -> None:
         from reasoningbank.experiment.compile import check_optimizer
 
         if not getattr(agent, "compiles", False):
-            what, hint = f"{arm.agent} cannot be compiled", "choose direct, rlm, react or your own"
+            what = f"{arm.agent} has no predictors that an optimizer could change"
+            hint = "choose direct, rlm, react, or a module that makes its predictors in __init__"
             raise UsageError(what, where=where, hint=hint, code="not-compilable")
         check_optimizer(arm.compile, f"{where}, compile")
     _check_tools(arm.tools if isinstance(arm.tools, tuple) else (), where)

@@ -225,7 +225,7 @@ class LearningSession:
         """Return what the agent of a trial is given; None if nothing is, or is compiled yet."""
         found = self.folder.program(*_place(job)) if job.arm.compile else None
         programs: Mapping[str, Predictors] = (found or {}).get("programs", {})
-        return programs.get("") or programs.get(job.task.id)
+        return programs[""] if "" in programs else programs.get(job.task.id)
 
     def _limit(self, job: Job) -> int | None:
         """Return the most tokens of compiling; None without a limit, or before it is known."""

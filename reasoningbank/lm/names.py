@@ -109,6 +109,15 @@ def _unknown(name: str, what: str, code: str) -> UsageError:
     return UsageError(what, hint=f"{meant}name a model like {EXAMPLES}", code=code, near=near)
 
 
+def near_models(name: str) -> list[str]:
+    """Return the names of a provider's models that a hosted model's name is near to."""
+    provider, _, model = name.partition("/")
+    known = {
+        one.removeprefix(f"{provider}/") for one in _litellm().models_by_provider.get(provider, ())
+    }
+    return [f"{provider}/{one}" for one in difflib.get_close_matches(model, sorted(known), 2, 0.8)]
+
+
 def asked_as(name: str) -> str:
     """Return `dspy.LM.model` for a model's name: what identifies the model in any record."""
     model = parse_name(name)

@@ -14,11 +14,27 @@ import pytest
 from dspy.utils import DummyLM
 
 from reasoningbank import load_shacl_tasks, open_metric, open_program, to_examples
-from reasoningbank.errors import ModelError
+from reasoningbank.errors import ModelError, UsageError
 from reasoningbank.experiment import Experiment, RunFolder, run_experiment, runner
+from reasoningbank.experiment.plan import plan_run
 
 TREES = "SELECT ?p WHERE { ?p a t:Tree }"
 WRONG = "SELECT ?p WHERE { ?p a t:Moss }"
+COUNTED = """
+import dspy
+
+class Counted(dspy.Module):
+    def __init__(self):
+        super().__init__()
+        self.write = dspy.Predict("question -> sparql, rows: int")
+
+    def forward(self, question):
+        return self.write(question=question)
+
+class Late(dspy.Module):
+    def forward(self, question):
+        return dspy.Predict("question -> sparql")(question=question)
+"""
 
 
 class Scripted(DummyLM):  # type: ignore[misc]
@@ -32,7 +48,8 @@ class Scripted(DummyLM):  # type: ignore[misc]
         self.prompts.append(json.dumps(messages))
         asked = messages[-1]["content"]
         query = next((q for question, q in self.known.items() if question in asked), WRONG)
-        return DummyLM([{"sparql": query}]).forward(prompt, messages, **rest)
+        reply = {"sparql": query} | ({} if query == WRONG else {"rows": "1"})
+        return DummyLM([reply]).forward(prompt, messages, **rest)
 
 
 @dataclass
@@ -48,7 +65,9 @@ class Opened:
         return self.model
 
 
+@pytest.mark.parametrize("agent", ["direct", "own_module:Counted"])
 def test_evaluate_and_a_run_give_the_same_scores(
+    agent: str,
     make_pack: Callable[..., Path],
     experiment_on: Callable[..., Experiment],
     tmp_path: Path,
@@ -63,19 +82,56 @@ def test_evaluate_and_a_run_give_the_same_scores(
         yield Opened(model)
 
     monkeypatch.setattr(runner, "open_lm", opened)
-    arm = {"name": "floor", "agent": "direct", "lm": "local"}
+    # Of the replies to a module that wants a number too, those without one cannot be parsed.
+    (tmp_path / "own_module.py").write_text(COUNTED, encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    arm = {"name": "floor", "agent": agent, "lm": "local"}
     folder = run_experiment(experiment_on(pack, arm), RunFolder(tmp_path / "run"))
     of_run = {record.key.task: float(record.strict) for record in folder.trials()}
     with (
         open_metric(pack) as metric,
-        open_program("direct", pack=str(pack)) as program,
+        open_program(agent, pack=str(pack)) as program,
         dspy.context(lm=model),
     ):
         found = dspy.Evaluate(devset=to_examples(tasks), metric=metric, num_threads=4)(program)
     of_evaluate = {example.task: score for example, _, score in found.results}
     assert of_evaluate == of_run
     assert set(of_run.values()) == {0.0, 1.0}
-    assert len(set(model.prompts)) == len(tasks), "both asked the same prompts"
+    if agent == "direct":
+        assert len(set(model.prompts)) == len(tasks), "both asked the same prompts"
+
+
+def test_a_module_keeps_the_users_adapter(
+    make_pack: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "own_module.py").write_text(COUNTED, encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    model = DummyLM([{"sparql": TREES, "rows": 1}], adapter=dspy.JSONAdapter())
+    with (
+        open_program("own_module:Counted", pack=str(make_pack(2))) as program,
+        dspy.context(lm=model, adapter=dspy.JSONAdapter()),
+    ):
+        assert program(question="Which plants are trees?").sparql == TREES
+        asked = str(model.history[-1]["messages"])
+    assert "JSON object" in asked
+    assert "[[ ## sparql" not in asked
+
+
+def test_a_module_that_makes_its_predictors_late_is_not_compiled(
+    make_pack: Callable[..., Path],
+    experiment_on: Callable[..., Experiment],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    (tmp_path / "own_module.py").write_text(COUNTED, encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    arm = {"name": "a", "agent": "own_module:Late", "lm": "local"}
+    compiled = arm | {"compile": {"optimizer": "BootstrapFewShot", "tasks": {"split": "train"}}}
+    pack = make_pack(9)
+    plan_run(experiment_on(pack, arm))
+    with pytest.raises(UsageError) as caught:
+        plan_run(experiment_on(pack, compiled))
+    assert caught.value.code == "not-compilable"
 
 
 @pytest.mark.parametrize(("agent", "n"), [("direct", 1), ("react", 2), ("rlm", 2)])

@@ -203,6 +203,17 @@ def test_each_failure_says_whose_it_is(
     assert "\n" not in str(found)
 
 
+def test_a_model_that_its_provider_does_not_have_gets_names_near_to_it() -> None:
+    name = "openai/gpt-4.1-minni"
+    with scripted(failure(404, "no such model", "model_not_found")) as server:
+        lm = make_lm(name, api_base=server.base, num_retries=1)
+        with pytest.raises(dspy.LMError) as caught:
+            lm("q")
+    found = lm_failure(caught.value, name)
+    assert isinstance(found, SetupError)
+    assert "openai/gpt-4.1-mini" in found.hint
+
+
 def test_a_failure_inside_a_module_is_still_told() -> None:
     with scripted(failure(401, "bad key", "invalid_api_key")) as server:
         lm = make_lm("openai/x", api_base=server.base)

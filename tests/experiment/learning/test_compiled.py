@@ -214,7 +214,8 @@ def test_a_killed_run_goes_on(tmp_path: Path, model: ScriptedServer, trees: Endp
     assert folder.program("made", 0) == program
     # The trial that was killed is run again.
     assert len(model.asked) == spent + len(TEST) - 1
-    assert "BootstrapFewShot" in done.out
+    shown = begin(("status", "run"), tmp_path, {}, ()).wait(60)
+    assert "BootstrapFewShot" in shown.out
 
 
 @pytest.mark.parametrize(("optimizer", "calls"), [("BootstrapFewShot", 3), ("GEPA", 6)])
