@@ -238,18 +238,18 @@ def queries_in(text: str) -> tuple[str, ...]:
         for start in _ANY_START.finditer(written):
             if start.start() < done:
                 continue
-            query = _query_at(written[start.start() :])
+            query, length = _query_at(written[start.start() :])
             if query:
-                done = start.start() + len(query)
+                done = start.start() + length
                 found[query] = None
     return tuple(found)
 
 
-def _query_at(text: str) -> str:
-    """Return the query at the beginning of a text; empty if there is none."""
+def _query_at(text: str) -> tuple[str, int]:
+    """Return the query at the beginning of a text, empty if there is none, and its length there."""
     at = _head(iter_tokens(text[:_MOST_FOUND_CHARS]))
     if at < 0:
-        return ""
+        return "", 0
     tokens = tokenize(text[:_MOST_FOUND_CHARS])
     depth = 0
     end = tokens[at - 1].end
@@ -262,8 +262,10 @@ def _query_at(text: str) -> str:
             break
         at += 1
     if depth > 0:
-        return f"{text[: tokens[-1].end]} {'}' * depth}"
-    return text[: _modified(tokens, at, end)]
+        # All that follows is inside it, comments too.
+        return f"{text[: tokens[-1].end]} {'}' * depth}", min(len(text), _MOST_FOUND_CHARS)
+    end = _modified(tokens, at, end)
+    return text[:end], end
 
 
 def _head(tokens: Iterable[Token]) -> int:

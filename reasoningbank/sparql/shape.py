@@ -330,7 +330,7 @@ def _term(term: Any, *, shape: bool = False) -> Node:
 _SLOT_VARIABLE = "?slot\u00b7"
 _SLOT_WITHIN = re.compile(rf"({re.escape(_SLOT_VARIABLE)}\w+)")
 #: A prefixed name or an IRI in running text.
-_IN_TEXT = re.compile(r"<([a-z][\w+.-]*:[^\s<>]+)>|(?<![\w:/])([A-Za-z][\w-]*:[A-Za-z_][\w-]*)")
+_IN_TEXT = re.compile(r"<([a-z][\w+.-]*:[^\s<>]+)>|(?<![\w:/-])([A-Za-z][\w-]*:[A-Za-z_][\w-]*)")
 #: Clauses that are joined with what precedes them in their group, not with the whole group.
 _IN_PLACE = ("optional", "minus")
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -16,6 +16,7 @@ from reasoningbank.algebra import (
     Row,
     Stream,
     Table,
+    evaluation,
     json_chunks,
     mistakes,
     read_program,
@@ -205,20 +206,25 @@ def test_after_a_failure_nothing_more_is_begun(workers: int) -> None:
     assert len(web.log) == len(done) <= 5 + workers
 
 
-def test_a_failure_of_a_later_row_is_seen_at_once() -> None:
+def test_a_failure_of_a_later_row_is_seen_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     begun: list[int] = []
-    failed = threading.Event()
+    known = threading.Event()
+
+    class Telling(ThreadPoolExecutor):
+        def submit(self, work: Any, row: int) -> Any:  # type: ignore[override]
+            made = super().submit(work, row)
+            if row == 3:
+                made.add_done_callback(lambda _: known.set())
+            return made
 
     def work(row: int) -> int:
         begun.append(row)
         if row == 3:
-            failed.set()
             raise ValueError("no")
-        failed.wait(5)
-        # Time for the failure to be known before these end.
-        time.sleep(0.2)
+        known.wait()
         return row
 
+    monkeypatch.setattr(evaluation, "ThreadPoolExecutor", Telling)
     with pytest.raises(ValueError, match="no"):
         list(in_order(work, range(100), 4))
     assert sorted(begun) == [0, 1, 2, 3]

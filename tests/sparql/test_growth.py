@@ -74,7 +74,7 @@ def test_the_work_grows_with_the_length(about: tuple[str, str, str]) -> None:
     assert four - two < 3 * max(two - one, 500)
 
 
-@pytest.mark.parametrize("form", ["DESCRIBE ", "SELECT ", "PREFIX ", "ASK ?a "])
+@pytest.mark.parametrize("form", ["DESCRIBE ", "SELECT ", "PREFIX ", "ASK ?a ", "# SELECT {\n"])
 def test_words_that_may_begin_a_query_cost_little_each(form: str) -> None:
     one, two = (calls(lambda n=n: queries_in(form * n)) for n in (100, 200))  # type: ignore[misc]
     assert two < 3 * one
