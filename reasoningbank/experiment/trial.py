@@ -66,6 +66,8 @@ _INFRASTRUCTURE = (EndpointError, OSError, httpx.HTTPError, sqlite3.OperationalE
 #: Those among them that happen again every time.
 _MISTAKES = (FileNotFoundError, FileExistsError, IsADirectoryError, NotADirectoryError,
              PermissionError)  # fmt: skip
+#: Slips in an agent's code, whatever it was handling.
+_SLIPS = (NameError, AttributeError, TypeError, LookupError, AssertionError)
 _SAMPLE = TypeAdapter(AnswerSample)
 
 
@@ -355,6 +357,9 @@ def _failure(error: BaseException) -> tuple[Literal["error", "bug"], Finding]:
 
 def _is_infrastructure(error: BaseException) -> bool:
     """Return whether an error comes from the machine or the network."""
+    # A slip in the code that handles another error is no less a bug.
+    if isinstance(error, _SLIPS) and error.__cause__ is None:
+        return False
     for one in causes(error, implicit=True):
         if isinstance(one, (*_MISTAKES, *_INFRASTRUCTURE)):
             return not isinstance(one, _MISTAKES)

@@ -40,7 +40,14 @@ from reasoningbank.nl2sparql.hints import (
     load_patterns,
     namespaces_of,
 )
-from reasoningbank.nl2sparql.words import LANGUAGES, QuestionToken, folded, read_tokens, stem
+from reasoningbank.nl2sparql.words import (
+    FUNCTION_WORDS,
+    LANGUAGES,
+    QuestionToken,
+    folded,
+    read_tokens,
+    stem,
+)
 from reasoningbank.schema import Schema, Statement, lint, read_statements
 from reasoningbank.schema.lookups import read_literal
 from reasoningbank.schema.names import local_name
@@ -504,15 +511,19 @@ def _is_named(said: QuestionToken, text: str, sparql: str, pack: Pack) -> bool:
         return True
     for language in LANGUAGES:
         written = {stem(word, language) for word in re.findall(r"[^\W\d_]+", text)}
-        words = plain.split()
+        words = [word for word in plain.split() if word not in FUNCTION_WORDS[language]]
         if words and all(word.isalpha() and stem(word, language) in written for word in words):
             return True
     if any(_spells(token.text, plain) for token in tokenize(sparql) if token.kind == "string"):
         return True
     seen = seen_in(sparql)
-    values = {one.pattern for one in value_detector_of(pack).detect(plain)}
+    detected = value_detector_of(pack).detect(plain)
+    if said.kind == "quoted" and not detected:
+        # It may be the word of a pattern: 'emotion'.
+        detected = detector_of(pack).detect(plain)
+    names, known = {one.pattern for one in detected}, load_patterns(pack)
     return seen is not None and any(
-        one.name in values and is_shown(one, seen) for one in load_patterns(pack).values
+        one.name in names and is_shown(one, seen) for one in (*known.values, *known.patterns)
     )
 
 

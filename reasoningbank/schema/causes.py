@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
+from itertools import pairwise
 from typing import Any, cast
 
 from pyoxigraph import BlankNode, Literal, NamedNode
@@ -233,6 +234,12 @@ def _filter(failure: Failure) -> Finding:
         for term in _compared(look, failure.unit.shown, condition):
             if meant := look.meant(used[0], body, term, values[0]):
                 wanted = f"{meant[1]} in place of {look.show(term)}"
+                # The text of a resource, STR(?x), equals no resource.
+                calls = (a for a, b in pairwise(tokens[1:]) if b.text == "(" and a.kind == "word")
+                if any(not call.is_word("IN", "NOT") for call in calls):
+                    among = sum(token.kind == "string" for token in tokens) > 1
+                    value = f"IN ({meant[1]}, ...)" if among else f"= {meant[1]}"
+                    wanted = f"FILTER(?{used[0]} {value})"
                 return write(meant[0], removes, wanted, fields, meant[1])
     if values and (typed := _typed(look, failure.unit, body, values[0])):
         return write("untyped-value", removes, typed, fields)
@@ -246,10 +253,14 @@ def _filter(failure: Failure) -> Finding:
     hint = f"?{used[0]} is such as {fields['sample']}"
     # The query need not declare the prefix of a name that it writes as a text.
     known = {**look.namespaces, **look.query.declared}
-    is_name = condition is not None and absolute(condition.text, known) is not None
-    if condition is not None and is_name and isinstance(values[0], NamedNode):
+    name = None if condition is None else absolute(condition.text, known)
+    if condition is not None and name is not None and isinstance(values[0], NamedNode):
         code, fields["instead"] = "text-for-resource", condition.text
-        hint += f", a resource, not a text: write {condition.text} without quotation marks"
+        hint += ", a resource, not a text"
+        if condition.text.endswith(":"):
+            hint += f": write FILTER(STRSTARTS(STR(?{used[0]}), STR({condition.text})))"
+        elif look.ask(f"{body} FILTER(?{used[0]} = {iri(name)})"):
+            hint += f": write FILTER(?{used[0]} = {condition.text})"
     return Finding(code, removes, hint=hint, fields=fields)
 
 

@@ -30,6 +30,7 @@ _COUNT = re.compile(
 )
 #: What parentheses hold, with others inside, three deep.
 _INSIDE = r"(?:[^()]|\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\))*"
+_GROUPED = re.compile(r"\bGROUP\s+BY\b", re.IGNORECASE)
 _COUNT_COLUMN = re.compile(rf"\(\s*COUNT\s*\({_INSIDE}\)\s*AS\s*[?$](\w+)\s*\)", re.IGNORECASE)
 
 
@@ -125,11 +126,14 @@ def counted(query: str, result: TableResult) -> tuple[int | float, str]:
     counts = [name for name in _COUNT_COLUMN.findall(query) if name in result.variables]
     row = dict(zip(result.variables, result.rows(0, 1)[0], strict=True)) if result.n_rows else {}
     if result.n_rows == 1:
-        name = counts[0] if len(counts) == 1 else next(iter(row), "") if len(row) == 1 else ""
+        name = next(iter(row)) if len(row) == 1 else ""
+        if len(counts) == 1 or (counts and not _GROUPED.search(query)):
+            name = counts[0]
         if (number := _number(row.get(name))) is not None:
             if name not in counts:
                 return number, f"this is the value of ?{name}, which is not a COUNT"
-            return number, f"this is ?{name}" if len(row) > 1 else ""
+            others = (f"; ?{other} is {compact(row[other])}" for other in counts if other != name)
+            return number, f"this is ?{name}{''.join(others)}" if len(row) > 1 else ""
     what = "groups, not what is in them" if counts else "rows: the query has no COUNT"
     capped = ", cut at the endpoint's cap" if result.truncated else ""
     return result.n_rows, f"this is the number of {what}{capped}"

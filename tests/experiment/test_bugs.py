@@ -65,6 +65,15 @@ def failing_on(
     return run
 
 
+def test_a_slip_while_a_lost_connection_is_handled_is_a_bug(
+    failing_on: Callable[..., tuple[RunFolder, list[str]]],
+) -> None:
+    slip = KeyError("nope")
+    slip.__context__ = ConnectionError("gone")
+    folder, _ = failing_on(slip)
+    assert (last(folder).status, last(folder).tries) == ("bug", 1)
+
+
 def last(folder: RunFolder) -> TrialRecord:
     return list(folder.trials())[-1]
 

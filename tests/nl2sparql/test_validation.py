@@ -319,6 +319,8 @@ SPELLED = """SELECT ?w { GRAPH <http://liita.it/data> {
         ("Emozioni di 'gatto'", EMOTIONS % "?x FILTER(STR(?x) = 'gatto')", []),
         ("Aggettivi che contengono '-zz-'", SPELLED % "zz", []),
         ("Parole di 'tristezze'", EMOTIONS % "?x FILTER(STR(?x) = 'tristezza')", []),
+        ("Emozioni di 'la pioggia'", EMOTIONS % "?x FILTER(STR(?x) = 'pioggia')", []),
+        ("Which words have an 'emotion'?", EMOTIONS % "?x", []),
         ("Aggettivi in 'oso' o 'osa'", SPELLED % "os[oa]$", []),
         ("Aggettivi in 'oso' o 'osa'", SPELLED % "(oso|osa)$", []),
         ("Aggettivi in 'oso' o 'osa'", SPELLED % "[a-z]+$", ["not-named"]),

@@ -450,6 +450,24 @@ def test_the_cause_is_found(
     ] == expected
 
 
+@pytest.mark.parametrize(
+    ("condition", "instead"),
+    [
+        ("STR(?o) = '9606'", "FILTER(?o = taxon:9606)"),
+        ("LCASE(STR(?o)) = 'taxon:9606'", "FILTER(?o = taxon:9606)"),
+        ("STR(?o) IN ('9606', '10090')", "FILTER(?o IN (taxon:9606, ...))"),
+        ("CONTAINS(STR(?o), 'taxon:9606')", "FILTER(?o = taxon:9606)"),
+        ("STRSTARTS(STR(?o), 'taxon:')", "FILTER(STRSTARTS(STR(?o), STR(taxon:)))"),
+    ],
+)
+def test_the_text_of_a_resource_is_not_compared_with_its_short_name(
+    condition: str, instead: str, sample: EndpointConfig, names: Schema
+) -> None:
+    (finding,) = found(f"SELECT ?p {{ ?p up:organism ?o FILTER({condition}) }}", sample, names)
+    assert finding.code == "text-for-resource"
+    assert instead in finding.hint
+
+
 RHEA, GO = "https://sparql.rhea-db.org/sparql", "http://rdf.geneontology.org/blazegraph/sparql"
 
 #: A pattern for another endpoint, and the finding on it.

@@ -269,7 +269,7 @@ const EVENTS = {
       // A confidence that was not measured reads as a probability.
       ([name, v]) =>
         v !== null && v !== "" && !(typeof v === "object" && !Object.keys(v).length) &&
-        !(name === "confidence" && data.calibrated === false),
+        !(["confidence", "score", "calibrated"].includes(name) && data.calibrated === false),
     );
     const wide = ([, v]) =>
       typeof v === "string"
