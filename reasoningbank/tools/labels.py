@@ -85,12 +85,18 @@ class _Examined(NamedTuple):
     word: str = ""
 
 
+def unquoted(text: str) -> str:
+    """Return what is inside the quotation marks with which agents are shown a text."""
+    quoted = len(text) > 2 and text[0] in "\"'" and text[-1] == text[0]
+    return text[1:-1] if quoted else text
+
+
 def find(profile: EndpointProfile, text: str, most: int) -> Matches:
     """Find resources that have a text as identifier or in their label, ignoring case.
 
     It is looked up what the first `most` are, and whose.
     """
-    search = LabelSearch(profile, text)
+    search = LabelSearch(profile, unquoted(text))
     identified = search.identified()
     found = search.find()
     seen = {match.uri for match in identified}

@@ -297,7 +297,7 @@ class SPARQLTools:
             hint = "give it as text, e.g. 'rdfs:label'"
             raise ToolError(f"{brief_repr(text)} is not an IRI", hint=hint, code="not-an-iri")
         try:
-            return sparql.to_iri(text, self.config.namespaces).value
+            return sparql.to_iri(labels.unquoted(text), self.config.namespaces).value
         except QueryError as error:
             hint = "; ".join(filter(None, (self._near(text), error.hint)))
             raise tool_error(error, hint, cut(error.what, MOST_IRI_CHARS)) from error

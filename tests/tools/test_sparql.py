@@ -181,6 +181,7 @@ def test_the_properties_of_one_class(few: SPARQLTools) -> None:
 
 def test_describe_shows_the_triples_and_what_points_there(few: SPARQLTools) -> None:
     found = few.sparql_describe("t:oak")
+    assert few.sparql_describe('"t:oak"') == found
     assert found["uri"] == "t:oak"
     assert {"p": "t:height", "o": 31} in found["triples"]
     assert {"p": "t:near", "s": "t:pine"} in found["triples"]
