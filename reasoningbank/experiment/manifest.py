@@ -106,6 +106,9 @@ def open_run(
     known = {"levels": manifest["levels"], **old, "hashes": {**was, "models": models}}
     if resumes:
         known = _resumed(known, manifest["code"], where, on_notice)
+    elif own := [name for name in _changed_code(old, manifest["code"]) if is_import_path(name)]:
+        what = f"all trials are there, and {', '.join(own)} changed since"
+        on_notice(f"{what}; name another folder with --out to run it as it is now")
     if known != old:
         folder.write_manifest(known)
 
@@ -124,7 +127,7 @@ def _resumed(
         what = f"was begun with {began} of reasoningbank; this is prompt version {code['prompts']}"
         hint = "choose another folder with --out, or resume it with the version that began it"
         raise UsageError(what, where=where, hint=hint, code="other-prompts", prompts=prompts)
-    changed = _differing(last, code)
+    changed = _changed_code(manifest, code)
     if not changed:
         return manifest
 
@@ -206,6 +209,12 @@ def _code_states(manifest: Mapping[str, Any]) -> list[tuple[str, Mapping[str, An
         return []
     history = manifest.get("code_history") or ()
     return [(str(manifest.get("created", "")), begun), *((e["time"], e["code"]) for e in history)]
+
+
+def _changed_code(manifest: Mapping[str, Any], code: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the parts of the code that changed since the last trials of a run."""
+    states = [state for _, state in _code_states(manifest)] or [{}]
+    return _differing(states[-1], code)
 
 
 def _differing(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[str, ...]:

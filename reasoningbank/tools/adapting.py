@@ -12,10 +12,17 @@ from dspy.primitives.repl_types import REPLEntry
 
 from reasoningbank.errors import EndpointError, ToolError
 from reasoningbank.imports import imported, one_line, wrong_type
+from reasoningbank.refs import Ref
 from reasoningbank.tools.sparql import SPARQLTools
 
 #: Characters of one result that a model reads.
 MAX_OUTPUT_CHARS = 1_500
+
+
+class Observation(str):
+    """What a model reads of a tool's result; another text tool takes it for the handle in it."""
+
+    value: Any = None  #: The result itself
 
 
 def text_tools(
@@ -38,8 +45,16 @@ def observed(
     tool: dspy.Tool, arguments: dict[str, Any], max_chars: int = MAX_OUTPUT_CHARS
 ) -> tuple[str, bool]:
     """Call a tool; return what a model reads of its result, and whether the endpoint failed."""
+    handles = {
+        name: one.value
+        for name, one in arguments.items()
+        if isinstance(one, Observation) and isinstance(one.value, Ref)
+    }
     try:
-        return str(REPLEntry.format_output(str(tool(**arguments)), max_chars)), False
+        result = tool(**{**arguments, **handles})
+        read = Observation(REPLEntry.format_output(str(result), max_chars))
+        read.value = result
+        return read, False
     except (ToolError, ValueError, TypeError) as failure:
         # DSPy's Tool raises ValueError for a wrong argument.
         text = " ".join(str(failure).split())
@@ -58,9 +73,10 @@ class _TextTool(dspy.Tool):  # type: ignore[misc]
 
         super().__init__(call, name=tool.name, desc=tool.desc, args=tool.args)
 
-    def __call__(self, **arguments: Any) -> str:
+    def __call__(self, *values: Any, **arguments: Any) -> str:
         # DSPy would check the arguments, and raise what is wrong with them.
-        return str(self.func(**arguments))
+        read: str = self.func(**dict(zip(self.args, values, strict=False)), **arguments)
+        return read
 
     async def acall(self, **arguments: Any) -> str:
         return self(**arguments)

@@ -145,6 +145,9 @@ def test_a_changed_module_is_other_code(
     assert [change.parts for change in code_changes(manifest)] == [names]
     assert {*names, "version"} <= set(manifest["code"])
     assert len([one for one in notices if all(name in one for name in names)]) == 1
+    (tmp_path / "own_parts.py").write_text(f"{MODULE}\n# changed again\n", encoding="utf-8")
+    run_experiment(experiment, folder, on_notice=notices.append)
+    assert all(part in notices[-1] for part in (*names, "--out")), "nothing was left to run"
 
 
 @pytest.mark.parametrize(

@@ -78,6 +78,13 @@ def test_react_reads_an_error_in_one_line(
     assert "Execution error" not in read
 
 
+def test_what_a_tool_said_is_taken_for_its_handle(tools: list[Callable[..., Any]]) -> None:
+    by_name = {tool.name: tool for tool in text_tools(tools)}
+    asked = by_name["sparql_query"](EMPTY)
+    assert "there is no class t:Treee" in by_name["sparql_peek"](asked, 1)
+    assert "there is no class t:Treee" in by_name["sparql_peek"](ref=asked, n=1)
+
+
 def test_any_error_of_a_users_tool_is_one_line() -> None:
     def broken(name: str) -> str:
         """Look a name up."""
