@@ -37,7 +37,11 @@ from reasoningbank.findings import counted
 EXPERIMENTS = RESULTS.parent
 #: Runs that ask again what another one asked, under a name of their own. Runs of one experiment
 #: that have the same pack are found without this table.
-AGAIN = {"liita_memory_fresh": "liita_memory"}
+AGAIN = {
+    "liita_memory_fresh": "liita_memory",
+    "uniprot_practised": "uniprot_learning",
+    "uniprot_again": "uniprot_learning",
+}
 #: Archives that are no experiments.
 LEFT_OUT = ("judge_attempts",)
 #: Names of arms in the records, and what they are called now.
