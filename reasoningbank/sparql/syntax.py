@@ -178,9 +178,9 @@ def _fixes(query: str, tokens: Sequence[Token], offset: int) -> Iterator[tuple[s
 
 def _mistakes(tokens: Sequence[Token]) -> Iterator[tuple[str, str]]:
     """Yield the fixes of `mistakes.toml` whose sign is in the query."""
-    written = {"string": '""', "iri": "<>"}
     text = " ".join(
-        t.text.upper() if t.kind == "word" else written.get(t.kind, t.text) for t in tokens
+        '""' if t.kind == "string" else t.text.upper() if t.kind == "word" else t.text
+        for t in tokens
     )
     for code, sign, fix in _MISTAKES:
         if found := sign.search(text):

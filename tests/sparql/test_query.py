@@ -148,6 +148,7 @@ def test_a_second_statement_cannot_hide_behind_a_query() -> None:
         ("SELECT * { ?s ?p ?o FILTER(?o LIKE 'x') }", "like"),
         ("SELECT * { ?s ?p ?o } ORDER BY ?o DESC", "order-direction"),
         ("SELECT * { ?s ?p ?o } ORDER BY ?s rdfs:label DESC", "order-path"),
+        ("SELECT * { ?s ?p ?o } ORDER BY ?s <http://e/p> DESC", "order-path"),
         ("SELECT * { ?s ?p ?o FILTER(ENDSWITH(?o, 'x')) }", "unknown-function"),
         ("SELECT * { ?s ?p ?o FILTER(STREND(?o, 'x')) }", "unknown-function"),
         ("SELECT * { ?s ?p ?o FILTER(?o > 1 AND ?o < 3) }", "and-or"),
