@@ -27,6 +27,7 @@ from reasoningbank.algebra.terms import (
     json_path,
     locating,
     names_of,
+    refuse_prefixed,
     scalar,
     term_from_json,
     terms_of,
@@ -216,7 +217,10 @@ class Reader:
                     return None
                 with locating(json_path(path, name)):
                     made[name] = as_plain(text)
-        return term_from_json(made, path)
+        term = term_from_json(made, path)
+        if isinstance(term, URIRef):
+            refuse_prefixed(term, path)
+        return term
 
     def _row(self, data: Mapping[str, Any], path: str) -> dict[str, Term]:
         row: dict[str, Term] = {}

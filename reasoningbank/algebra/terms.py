@@ -141,7 +141,6 @@ def term_from_json(data: Mapping[str, Any], path: str = "$") -> Term:
         if not fits_iri(value):
             what = f"{value!r} has characters that no IRI may hold"
             raise ProgramError(what, where=path, hint="percent-encode it", code="bad-iri")
-        refuse_prefixed(value, path)
         return URIRef(value)
     if kind == "bnode":
         return BNode(value)
