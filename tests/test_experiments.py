@@ -18,7 +18,7 @@ FILES = sorted(FOLDER.glob("*.toml"))
 def test_it_loads_and_its_names_exist(file: Path, tmp_path: Path) -> None:
     experiment = load_experiment(file)
     if experiment.pack.startswith("build/"):
-        # Its header says how the pack is built, which takes minutes: the same templates, another seed.
+        # Its header says how the pack is built, in minutes: the same templates, another seed.
         pack = experiment.pack.removeprefix("build/").replace("-7", "")
         experiment = experiment.model_copy(update={"pack": pack})
     assert experiment.name == file.stem, "its records would be looked for elsewhere"
