@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from reasoningbank.errors import BudgetError, ModelError, ReasoningBankError, SetupError, causes
 from reasoningbank.http import Gate, gate_for
-from reasoningbank.lm.names import near_models
+from reasoningbank.lm.names import did_you_mean, near_models
 from reasoningbank.trajectory import Recorder, Usage
 
 #: Entries of a model's history that are searched for a call's own; more than one model answers
@@ -265,9 +265,8 @@ def _of_lm_error(error: dspy_errors.LMError, model: str) -> ReasoningBankError:
         return SetupError(f"the account is exhausted ({said})", where=model, hint="check billing")
     # DSPy takes a 404 with an unknown code for a bad request; repeating it changes nothing.
     if isinstance(error, _WRONG_SETTING) or getattr(error, "status", None) == 404:
-        near = [] if "/" not in model else near_models(model)
-        meant = f"did you mean {' or '.join(near)}? " if near else ""
-        return SetupError(said, where=model, hint=f"{meant}check the model's name and settings")
+        hint = f"{did_you_mean(near_models(model))}check the model's name and settings"
+        return SetupError(said, where=model, hint=hint)
     if isinstance(error, dspy_errors.LMRateLimitError):
         what = f"the rate limit outlasted the retries ({said})"
         hint = "run the same command later; finished trials are kept"

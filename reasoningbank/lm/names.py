@@ -7,7 +7,7 @@ import functools
 import os
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -105,8 +105,13 @@ def _unknown(name: str, what: str, code: str) -> UsageError:
         known = next(iter(difflib.get_close_matches(name, _litellm().model_cost, 1, 0.85)), "")
         if by := _litellm().model_cost.get(known, {}).get("litellm_provider"):
             near.append(known if "/" in known else f"{by}/{known}")
-    meant = f"did you mean {' or '.join(near)}? " if near else ""
-    return UsageError(what, hint=f"{meant}name a model like {EXAMPLES}", code=code, near=near)
+    hint = f"{did_you_mean(near)}name a model like {EXAMPLES}"
+    return UsageError(what, hint=hint, code=code, near=near)
+
+
+def did_you_mean(near: Sequence[str]) -> str:
+    """Return a question that offers names, with a space after it; empty without names."""
+    return f"did you mean {' or '.join(near)}? " if near else ""
 
 
 def near_models(name: str) -> list[str]:

@@ -228,6 +228,7 @@ def _filter(failure: Failure) -> Finding:
     tokens = tokenize(failure.unit.shown)
     if any(token.is_word("LANG") for token in tokens):
         return _language(look, used[0], body, removes, fields)
+    several = sum(token.kind == "string" for token in tokens) > 1
     values = look.column(used[0], body)
     if values and values[0] is not None:
         fields["sample"] = look.show(values[0])
@@ -237,14 +238,12 @@ def _filter(failure: Failure) -> Finding:
                 # The text of a resource, STR(?x), equals no resource.
                 calls = (a for a, b in pairwise(tokens[1:]) if b.text == "(" and a.kind == "word")
                 if any(not call.is_word("IN", "NOT") for call in calls):
-                    among = sum(token.kind == "string" for token in tokens) > 1
-                    value = f"IN ({meant[1]}, ...)" if among else f"= {meant[1]}"
+                    value = f"IN ({meant[1]}, ...)" if several else f"= {meant[1]}"
                     wanted = f"FILTER(?{used[0]} {value})"
                 return write(meant[0], removes, wanted, fields, meant[1])
     if values and (typed := _typed(look, failure.unit, body, values[0])):
         return write("untyped-value", removes, typed, fields)
     # What is found for one text of several would leave the others out.
-    several = sum(token.kind == "string" for token in tokens) > 1
     fixed = None
     if condition is not None and (condition.function or not several):
         fixed = _fixed(look, condition, body, text, fields)

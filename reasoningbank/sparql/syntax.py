@@ -48,13 +48,9 @@ _SAID = (
         "select the variable as it is, without (... AS ?name), or use another name after AS",
     ),
 )
+_FILE = Path(__file__).with_name("mistakes.toml")
 #: The code of a fix, its sign among the tokens, and what to do.
-_MISTAKES = tuple(
-    (one["code"], re.compile(rf"(?<!\S)(?:{one['sign']})"), one["fix"])
-    for one in tomllib.loads(Path(__file__).with_name("mistakes.toml").read_text("utf-8"))[
-        "mistakes"
-    ]
-)
+_MISTAKES = tomllib.loads(_FILE.read_text("utf-8"))["mistakes"]
 #: Words that the grammar knows, besides functions and aggregates.
 _KEYWORDS = frozenset(
     f"""{_FUNCTIONS} {_BEFORE_PARENTHESES} {" ".join((*FORMS, *AGGREGATES, *_MODIFIERS))}
@@ -182,9 +178,9 @@ def _mistakes(tokens: Sequence[Token]) -> Iterator[tuple[str, str]]:
         '""' if t.kind == "string" else t.text.upper() if t.kind == "word" else t.text
         for t in tokens
     )
-    for code, sign, fix in _MISTAKES:
-        if found := sign.search(text):
-            yield code, fix.format(*found.groups())
+    for one in _MISTAKES:
+        if found := re.search(rf"(?<!\S)(?:{one['sign']})", text):
+            yield one["code"], one["fix"].format(*found.groups())
 
 
 def _odd_character(query: str, tokens: Sequence[Token]) -> Iterator[tuple[str, str]]:
