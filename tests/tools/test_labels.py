@@ -224,6 +224,12 @@ def test_the_thing_that_is_meant_comes_first(kinds: SPARQLTools, text: str, firs
     assert ("identifiers" in found["via"]) == (end in first.lower()[-4:])
 
 
+def test_a_number_of_another_authority_is_no_thing_of_the_data(kinds: SPARQLTools) -> None:
+    # KEGG's gene 85 of mouse; disease 85 is another thing.
+    assert not kinds.sparql_find("mmu:85")["results"]
+    assert kinds.sparql_find("disease:85")["results"][0]["uri"] == "DIS:85"
+
+
 def test_a_match_says_what_it_is_and_whose(kinds: SPARQLTools) -> None:
     (protein,) = kinds.sparql_find("P05067")["results"]
     assert protein == {
