@@ -356,6 +356,12 @@ class _Validation:
         before = len(self.calls)
         plain = isinstance(data, str | bool | int | float) or is_term_json(data)
         is_document = wanted.reading == "graph" and not plain
+        named = isinstance(data, Mapping) and "@id" in data
+        if is_document and named and not data.keys() - {"@id", "@context"}:
+            # Written to a document, it would empty it.
+            hint = 'write properties beside "@id"; {"@graph": []} is an empty document'
+            what = "the document says nothing about its subject"
+            raise ProgramError(what, where=path, hint=hint, code="no-statements")
         part = Part(path, self._with_calls(data, path, visible), is_document)
         trial = part.read(Reader(_sample, _PLACEHOLDER if visible.based else None, PREFIXES))
         has_calls = len(self.calls) > before
