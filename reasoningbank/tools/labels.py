@@ -187,8 +187,8 @@ class LabelSearch:
             )
             # A number is another thing in each namespace: `hsa:351` is no taxon.
             like = prefix.lower()[:3] if local.isdecimal() and " " not in self.text else ""
-            named = config.prefixes.items()
-            wanted[:0] = [space for name, space in named if like in f"{name} {space}".lower()]
+            known = config.prefixes.items()
+            wanted[:0] = [space for name, space in known if like in f"{name} {space}".lower()]
         names = dict.fromkeys((local, local.upper())) if local else ()
         meant |= dict.fromkeys(NamedNode(space + name) for space in wanted for name in names)
         if code := _CODE.fullmatch(self.text):
