@@ -92,8 +92,7 @@ class RefStore(AbstractContextManager["RefStore"]):
         if dtype is not None and handle.dtype not in dtype.split("|"):
             wanted = dtype.replace("|", "' or '")
             what = f"{handle.key!r} is a handle of '{handle.dtype}', not of '{wanted}'"
-            hint = self._at_hand(dtype)
-            raise ToolError(what, hint=hint, code="wrong-handle", key=handle.key)
+            raise ToolError(what, hint=self._at_hand(dtype), code="wrong-handle", key=handle.key)
         return value
 
     def ref(self, ref: RefLike) -> Ref:

@@ -114,8 +114,7 @@ def run_program(
     lacking = sorted(ready.variables - set(given))
     if lacking:
         what = f"the variable ${lacking[0]} is not given"
-        hint = "give it with --var"
-        raise UsageError(what, hint=hint, code="missing-variable", name=lacking[0])
+        raise UsageError(what, hint="give it with --var", code="missing-variable", name=lacking[0])
     scope = VariableScope(ChainMap({name: kept(value) for name, value in given.items()}))
     run = Evaluation(runtime, "$", scope, RunBudget(runtime.limits), prefixes=ready.prefixes)
     if ready.block.single:
@@ -356,11 +355,9 @@ class _Validation:
         before = len(self.calls)
         plain = isinstance(data, str | bool | int | float) or is_term_json(data)
         is_document = wanted.reading == "graph" and not plain
-        named = isinstance(data, Mapping) and "@id" in data
-        if is_document and named and not data.keys() - {"@id", "@context"}:
+        if is_document and isinstance(data, Mapping) and set(data) - {"@context"} == {"@id"}:
             # Written to a document, it would empty it.
-            hint = 'write properties beside "@id"; {"@graph": []} is an empty document'
-            what = "the document says nothing about its subject"
+            what, hint = "the document says nothing about its subject", "write properties, too"
             raise ProgramError(what, where=path, hint=hint, code="no-statements")
         part = Part(path, self._with_calls(data, path, visible), is_document)
         trial = part.read(Reader(_sample, _PLACEHOLDER if visible.based else None, PREFIXES))

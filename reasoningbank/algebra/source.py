@@ -76,8 +76,7 @@ def parse_program(text: str) -> Any:
     except ValueError as error:  # a number of thousands of digits
         raise ProgramError(f"not valid JSON: {error}", where="$", code="bad-json") from None
     except RecursionError:
-        what = "the program is nested too deeply"
-        raise ProgramError(what, where="$", code="too-deep") from None
+        raise ProgramError("the program is nested too deeply", where="$", code="too-deep") from None
 
 
 def with_prefixes(data: Any, known: Mapping[str, str]) -> Any:

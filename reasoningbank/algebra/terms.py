@@ -146,8 +146,7 @@ def term_from_json(data: Mapping[str, Any], path: str = "$") -> Term:
         return BNode(value)
     lang, datatype = data.get("xml:lang"), data.get("datatype")
     if not isinstance(lang, str | None) or not isinstance(datatype, str | None):
-        what = "xml:lang and datatype must be strings"
-        raise ProgramError(what, where=path, code="bad-term")
+        raise ProgramError("xml:lang and datatype must be strings", where=path, code="bad-term")
     try:
         return literal(value, lang=lang, datatype=datatype)
     except ValueError:  # rdflib checks the form of language tags
@@ -181,8 +180,7 @@ def from_oxigraph(
     if not isinstance(term, pyoxigraph.Literal):
         raise ProgramError("triple terms are not supported", code="unsupported-term")
     if term.direction is not None:
-        what = "texts with a base direction are not supported"
-        raise ProgramError(what, code="unsupported-term")
+        raise ProgramError("texts with a base direction are not supported", code="unsupported-term")
     try:
         return literal(term.value, lang=term.language, datatype=term.datatype.value)
     except ValueError:

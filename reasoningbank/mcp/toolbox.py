@@ -56,8 +56,7 @@ class Tool:
                 for one in error.errors(include_url=False)[:MAX_MISTAKES]
             ]
             names = ", ".join(self.arguments.model_fields) or "no arguments"
-            hint = f"{name} takes {names}"
-            raise ToolError("; ".join(wrong), where=name, hint=hint) from None
+            raise ToolError("; ".join(wrong), where=name, hint=f"{name} takes {names}") from None
         if name in _GIVE_HANDLES:
             session.check_room()
         return shown(getattr(self.held_by(session, stop), name)(**arguments))

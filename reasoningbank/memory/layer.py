@@ -121,8 +121,7 @@ def guide(pack: Pack | None, budget: int = 200) -> Layer:
     try:
         text = file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        what = f"cannot be read: {error}"
-        raise UsageError(what, where=str(file), code="bad-hints") from None
+        raise UsageError(f"cannot be read: {error}", where=str(file), code="bad-hints") from None
     written = enumerate(line.rstrip() for line in text.splitlines())
     lines = [Line(line, rank=n) for n, line in written if line and not line.startswith("#")]
     return pack_lines(lines, budget, title="Guide:")

@@ -181,14 +181,12 @@ class LabelSearch:
         # namespace, and `MIM:104300` of one beside them: `…/mim/` beside `…/taxonomy/`.
         wanted = [spaces[prefix.lower()]] if prefix.lower() in spaces else []
         if not wanted and (" " not in self.text or local.isdecimal()):
-            webs = [one for one in config.prefixes.values() if one.startswith("http")]
-            wanted += dict.fromkeys(
-                urljoin(one, f"../{prefix.lower()}/") for one in webs if prefix.isalpha()
-            )
             # A number is another thing in each namespace: `hsa:351` is no taxon.
             like = prefix.lower()[:3] if local.isdecimal() and " " not in self.text else ""
             known = config.prefixes.items()
-            wanted[:0] = [space for name, space in known if like in f"{name} {space}".lower()]
+            wanted += [space for name, space in known if like in f"{name} {space}".lower()]
+            webs = [one for _, one in known if prefix.isalpha() and one.startswith("http")]
+            wanted += dict.fromkeys(urljoin(one, f"../{prefix.lower()}/") for one in webs)
         names = dict.fromkeys((local, local.upper())) if local else ()
         meant |= dict.fromkeys(NamedNode(space + name) for space in wanted for name in names)
         if code := _CODE.fullmatch(self.text):

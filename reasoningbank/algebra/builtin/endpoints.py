@@ -69,8 +69,7 @@ def _check_written(text: str, request: QueryRequest) -> None:
     shape = queries.check_query(text, *filter(None, [request.form]))
     describes_all = shape.form == "DESCRIBE" and [t.text for t in shape.body[1:2]] == ["*"]
     if shape.star or describes_all:
-        hint = "name its variables"
-        raise QueryError("the written query selects *", hint=hint, code="star")
+        raise QueryError("the written query selects *", hint="name its variables", code="star")
     lacking = sorted(request.columns - set(shape.projected))
     if shape.form == "SELECT" and lacking:
         hint = f"it has {one_of([f'?{name}' for name in shape.projected])}"
