@@ -159,8 +159,7 @@ def as_plain(value: Any) -> str:
 
 def as_string(value: Any) -> Literal:
     if isinstance(value, URIRef):
-        hint = "take its text with Str"
-        raise _mismatch("a string", value, hint)
+        raise _mismatch("a string", value, "take its text with Str")
     return as_text(value)
 
 

@@ -166,8 +166,7 @@ def read_templates(pack: Pack) -> tuple[dict[str, TemplateSlot], list[QuestionTe
         for place in template.places:
             if template.slots.get(place, place) not in slots:
                 what = f"template {template.id!r} has no slot for <<{place}>>"
-                where = str(pack.root / "templates")
-                raise UsageError(what, where=where, code="bad-template")
+                raise UsageError(what, where=str(pack.root / "templates"), code="bad-template")
     return slots, templates
 
 

@@ -153,8 +153,7 @@ def check_served(folder: RunFolder, record: TrialRecord) -> None:
             what = f"{model} is answered by {name}, and the run began with {began}"
             hint = "restore the server and run the same command again, or choose --out"
             facts: dict[str, Any] = {"model": model, "served": [began, name]}
-            where = str(folder.path)
-            raise UsageError(what, where=where, hint=hint, code="another-model", **facts)
+            raise UsageError(what, where=str(folder.path), hint=hint, code="another-model", **facts)
     if served.keys() - known.keys():
         folder.write_manifest({**manifest, "served": {**known, **served}})
 

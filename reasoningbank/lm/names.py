@@ -139,8 +139,7 @@ def check_hosted(name: str, *, api_base: str | None = None, api_key_env: str | N
     """Check that a hosted model's provider is known and its key is set; nothing is sent."""
     provider = name.partition("/")[0]
     if provider not in providers():
-        what = f"unknown provider {provider!r} in model {name!r}"
-        raise _unknown(name, what, "unknown-provider")
+        raise _unknown(name, f"unknown provider {provider!r} in model {name!r}", "unknown-provider")
     if api_key_env:
         missing = [] if os.environ.get(api_key_env) else [api_key_env]
     elif api_base or provider in _KEYLESS:

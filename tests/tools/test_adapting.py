@@ -148,8 +148,10 @@ def test_plain_rlm_with_positional_calls_and_handles(
 @pytest.mark.parametrize("interpreter", [Sandbox, LocalToolInterpreter])
 def test_what_a_failing_turn_printed_is_shown(interpreter: Callable[[], Any]) -> None:
     inside = interpreter()
-    with pytest.raises(CodeExecutionError, match=r"division by zero(.|\n)*\nhello"):
-        inside.execute('print("hello"); x = 1 / 0')
+    with pytest.raises(CodeExecutionError, match=r"by zero\n  line 2: x = 1 / 0(.|\n)*\nhello"):
+        inside.execute('print("hello")\nx = 1 / 0')
+    with pytest.raises((CodeExecutionError, SyntaxError), match="line 2"):
+        inside.execute("x = 1\nx = = 2")
     assert inside.execute('print("hello")\n1 + 1').strip() == "hello\n2"
     inside.shutdown()
 

@@ -9,6 +9,7 @@ has started and run nothing. Starting Pyodide takes 3.7 seconds of processor tim
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import functools
 import hashlib
@@ -286,8 +287,13 @@ class LocalToolInterpreter(LocalInterpreter):  # type: ignore[misc]
             # The bound on what a turn prints needs Pyodide's stream.
             super().execute(f"{_PRELUDE}\n_builtins.print = _rb_print\ndel print")
             self._is_prepared = True
-        wraps = "; ".join(f"{name} = _rb_wrap({name})" for name in self.tools)
-        return super().execute(f"{wraps}\n{code}", variables)
+        with contextlib.suppress(ValueError, RecursionError, MemoryError):
+            ast.parse(code)  # here, where its first line is the first
+        # DSPy's worker says what failed and not where.
+        why = f"lambda error: _rb_why(error, '<interpreter>', {['', *code.splitlines()]!r}, 1)"
+        wraps = [f"{name} = _rb_wrap({name})" for name in self.tools]
+        first = "; ".join((*wraps, f"_sys.modules['__main__'].describe = {why}"))
+        return super().execute(f"{first}\n{code}", variables)
 
     def _receive(self, deadline: float | None, timeout_message: str) -> dict[str, Any]:
         """Return a message of the worker; what a turn printed before is part of its outcome."""

@@ -154,8 +154,8 @@ async def _rb_run(code, mark):
         return f"{mark}{_rb_why(error, turn, code.splitlines())}{before}"
 
 
-def _rb_why(error, turn, lines):
-    """Return an error with the line of the turn that raised it or is not Python."""
+def _rb_why(error, turn, lines, before=0):
+    """Return an error with the line of the turn that raised it, which `before` lines precede."""
     said = f"{type(error).__name__}: {_rb_str(error)}"
     number, trace = 0, error.__traceback__
     while trace is not None:
@@ -164,5 +164,6 @@ def _rb_why(error, turn, lines):
         trace = trace.tb_next
     if isinstance(error, SyntaxError) and not number:
         said, number = f"SyntaxError: {error.msg}", error.lineno or 0
-    place = f"\n  line {number}: {lines[number - 1].strip()}" if 0 < number <= len(lines) else ""
+    shown = lines[number - 1].strip() if before < number <= len(lines) else None
+    place = "" if shown is None else f"\n  line {number - before}: {shown}"
     return said[:_RB_SAID] + place[:_RB_PLACE]

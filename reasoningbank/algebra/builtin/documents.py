@@ -179,8 +179,7 @@ def _described(
     name = slug or str(title)
     if name in ("", ".", ".."):
         hint = "give a slug or a title that has letters"
-        what = f"{name!r} cannot be the name of a document"
-        raise ProgramError(what, hint=hint, code="bad-name")
+        raise ProgramError(f"{name!r} cannot be the name of a document", hint=hint, code="bad-name")
     document = URIRef(f"{container.removesuffix('/')}/{encode_for_uri(name)}/")
     graph = Graph()
     graph.add((document, RDF.type, kind))
