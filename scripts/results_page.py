@@ -41,6 +41,7 @@ AGAIN = {
     "liita_memory_fresh": "liita_memory",
     "uniprot_practised": "uniprot_learning",
     "uniprot_again": "uniprot_learning",
+    "liita_again": "liita_learning",
 }
 #: Archives that are no experiments.
 LEFT_OUT = ("judge_attempts",)
