@@ -126,7 +126,7 @@ def test_headers_of_the_endpoint_are_secrets(endpoint: EndpointConfig) -> None:
         "bolt://127.0.0.1:7687",
         "http://desk.local:7878/query",
         "http://localhost/query",
-        "/work/main/notes.py",
+        "/work/notes.py",
         "open('/mnt/disk/x')",
         "/srv/x/y",
         "file:///home/anna/x",
