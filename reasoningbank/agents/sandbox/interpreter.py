@@ -290,7 +290,7 @@ class LocalToolInterpreter(LocalInterpreter):  # type: ignore[misc]
         with contextlib.suppress(ValueError, RecursionError, MemoryError):
             ast.parse(code)  # here, where its first line is the first
         # DSPy's worker says what failed and not where.
-        why = f"lambda error: _rb_why(error, '<interpreter>', {['', *code.splitlines()]!r}, 1)"
+        why = f"lambda error: _rb_why(error, '<interpreter>', {code.splitlines()}, 1)"
         wraps = [f"{name} = _rb_wrap({name})" for name in self.tools]
         first = "; ".join((*wraps, f"_sys.modules['__main__'].describe = {why}"))
         return super().execute(f"{first}\n{code}", variables)

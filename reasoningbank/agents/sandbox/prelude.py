@@ -160,10 +160,9 @@ def _rb_why(error, turn, lines, before=0):
     number, trace = 0, error.__traceback__
     while trace is not None:
         if trace.tb_frame.f_code.co_filename == turn:
-            number = trace.tb_lineno
+            number = trace.tb_lineno - before
         trace = trace.tb_next
     if isinstance(error, SyntaxError) and not number:
         said, number = f"SyntaxError: {error.msg}", error.lineno or 0
-    shown = lines[number - 1].strip() if before < number <= len(lines) else None
-    place = "" if shown is None else f"\n  line {number - before}: {shown}"
+    place = f"\n  line {number}: {lines[number - 1].strip()}" if 0 < number <= len(lines) else ""
     return said[:_RB_SAID] + place[:_RB_PLACE]
