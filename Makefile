@@ -49,7 +49,9 @@ browser: $(READY)
 	-$(BIN)/python scripts/fetch_browser.py
 
 test: check parts engine browser
-	$(BIN)/python -m pytest -n 2 --dist loadfile
+	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not live and not model"
+	# One after another: two local models at once slow each other down tenfold.
+	$(BIN)/python -m pytest -m model tests
 
 test-live: $(READY)
 	$(BIN)/python -m pytest -m live tests/live

@@ -104,9 +104,10 @@ def open_run(
         raise UsageError(what, where=where, hint=hint, code="another-run", changed=differs)
     # Earlier versions wrote no levels.
     known = {"levels": manifest["levels"], **old, "hashes": {**was, "models": models}}
+    code = manifest["code"]
     if resumes:
-        known = _resumed(known, manifest["code"], where, on_notice)
-    elif own := [name for name in _changed_code(old, manifest["code"]) if is_import_path(name)]:
+        known = _resumed(known, code, where, on_notice)
+    elif own := [n for n in _differing(_code_states(old)[-1][1], code) if is_import_path(n)]:
         what = f"all trials are there, and {', '.join(own)} changed since"
         on_notice(f"{what}; name another folder with --out to run it as it is now")
     if known != old:
@@ -120,14 +121,14 @@ def _resumed(
     on_notice: Callable[[str], None],
 ) -> dict[str, Any]:
     """Return the manifest of a run that is resumed with this code."""
-    states = [state for _, state in _code_states(manifest)] or [{}]
+    states = [state for _, state in _code_states(manifest)]
     first, last = states[0], states[-1]
     if (prompts := last.get("prompts")) != code["prompts"]:
         began = f"prompt version {prompts}" if "prompts" in last else "an older version"
         what = f"was begun with {began} of reasoningbank; this is prompt version {code['prompts']}"
         hint = "choose another folder with --out, or resume it with the version that began it"
         raise UsageError(what, where=where, hint=hint, code="other-prompts", prompts=prompts)
-    changed = _changed_code(manifest, code)
+    changed = _differing(last, code)
     if not changed:
         return manifest
 
@@ -202,18 +203,9 @@ def own_code(experiment: Experiment) -> dict[str, str]:
 
 
 def _code_states(manifest: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
-    """Return each code that a run used, with the time from which on; empty if unknown."""
-    begun = manifest.get("code")
-    if not begun:
-        return []
-    history = manifest.get("code_history") or ()
-    return [(str(manifest.get("created", "")), begun), *((e["time"], e["code"]) for e in history)]
-
-
-def _changed_code(manifest: Mapping[str, Any], code: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the parts of the code that changed since the last trials of a run."""
-    states = [state for _, state in _code_states(manifest)] or [{}]
-    return _differing(states[-1], code)
+    """Return each code that a run used, empty if unknown, with the time from which on."""
+    begun = str(manifest.get("created", "")), manifest.get("code") or {}
+    return [begun, *((e["time"], e["code"]) for e in manifest.get("code_history") or ())]
 
 
 def _differing(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[str, ...]:
