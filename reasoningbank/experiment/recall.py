@@ -178,9 +178,7 @@ class MemoryParts:
     def _retrieved(
         self, job: Job, memory: RetrievedMemory, bank: MemoryBank, leakage: LeakageFilter
     ) -> Retrieval:
-        from reasoningbank.nl2sparql.detection import patterns_of_question  # slow to import
-
-        question, pack = job.task.query, self._context.pack
+        question = job.task.query
         # Such an agent is shown few-shot examples as turns, others as text.
         examples = memory.demonstrations or self._uses(job.arm, "examples")
         linker = self._linker if job.arm.entity_linking else None
@@ -192,7 +190,6 @@ class MemoryParts:
             tokens=memory.tokens,
             kinds=_kinds(memory),
             scope=self._scope,
-            patterns=partial(patterns_of_question, pack) if pack else None,
             own=imported(memory.retriever) if memory.retriever else None,
             **shown,
         )

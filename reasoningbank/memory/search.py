@@ -68,9 +68,6 @@ class Ranking:
     #: Times the overlap of the classes of the entities that both questions name without quotation
     #: marks, 0.5 if one names none. A small model has to see how a name enters a query.
     entities: float = 0.2
-    #: Times the share of the patterns that the question needs which the item's question needs too.
-    #: Questions in other words are known to be alike by them.
-    patterns: float = 0.2
     #: Subtracted if it is composed: a question that one strategy answers needs no two
     composed: float = 0.1
 
@@ -178,7 +175,6 @@ def retrieve(
     ranking: Ranking = Ranking(),
     examples: bool = False,
     linker: EntityLinker | None = None,
-    patterns: Callable[[str], frozenset[str]] | None = None,
     own: Callable[[str, Sequence[MemoryItem]], Iterable[MemoryItem]] | None = None,
 ) -> Retrieval:
     """Return the items that a question is shown.
@@ -198,7 +194,6 @@ def retrieve(
         linker: Finds the entities that a question names. Items are then searched for by the
             question with the classes of its entities in place of their names, ranked by these
             classes too, and shown as few-shot examples with their entities linked.
-        patterns: Returns the patterns that a question needs, by which items are ranked too.
         own: Chooses, instead, from the question and all items that may be shown, the best first.
     """
     text = question if linker is None else linker.generalized(question)
@@ -217,9 +212,6 @@ def retrieve(
             (item, score + ranking.entities * _likeness(wanted, linker, item))
             for item, score in allowed
         ]
-    if patterns is not None and (needed := patterns(question)):
-        each = ranking.patterns / len(needed)
-        allowed = [(i, score + each * len(needed & patterns(i.question))) for i, score in allowed]
     ranked = _ranked(allowed, form, scope, ranking)
     if own is not None:
         pool = [item for item in bank.items() if kinds is None or item.src in kinds]

@@ -195,12 +195,6 @@ def detector_of(pack: Pack) -> PatternDetector:
     return PatternDetector(load_patterns(pack))
 
 
-@lru_cache(maxsize=8192)
-def patterns_of_question(pack: Pack, question: str) -> frozenset[str]:
-    """Return the names of the patterns that a question needs."""
-    return frozenset(one.pattern for one in detector_of(pack).detect(question))
-
-
 @lru_cache(maxsize=32)
 def value_detector_of(pack: Pack) -> PatternDetector:
     """Return what finds the values of a pack, such as single emotions, in a question."""

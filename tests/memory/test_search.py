@@ -243,25 +243,6 @@ def test_items_whose_question_names_the_same_kinds_come_first(bank: MemoryBank) 
     assert after["How old?"] == before["How old?"]
 
 
-def test_items_whose_question_needs_the_same_patterns_come_first(bank: MemoryBank) -> None:
-    needs = {QUESTION: {"HEIGHT", "COUNT"}, "How tall?": {"HEIGHT", "AGE"}, "How old?": {"AGE"}}
-    bank.add(
-        item(f"Item {n}", question=asked, query="ASK {}")
-        for n, asked in enumerate(needs)
-        if asked != QUESTION
-    )
-
-    def scores(**rest: Any) -> dict[str, float]:
-        found = retrieve(bank, QUESTION, leakage=LeakageFilter(), k=2, **rest)
-        return {one.item.question: one.score for one in found.found}
-
-    before = scores()
-    after = scores(patterns=lambda question: frozenset(needs[question]))
-    assert after["How tall?"] == pytest.approx(before["How tall?"] + Ranking().patterns / 2)
-    assert after["How old?"] == before["How old?"]
-    assert scores(patterns=lambda _: frozenset()) == before
-
-
 def test_quoted_names_do_not_draw_the_search(bank: MemoryBank) -> None:
     same = item("A", question="?", description='Which part of speech is "mountain ash"?')
     like = item("B", question="?", description='Which height has "<<tree>>"?')
