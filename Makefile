@@ -48,9 +48,9 @@ engine: $(READY)
 browser: $(READY)
 	-$(BIN)/python scripts/fetch_browser.py
 
+# Tests with the real model run one after another: models at once compete for the cores.
 test: check parts engine browser
 	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not live and not model"
-	# One after another: two local models at once slow each other down tenfold.
 	$(BIN)/python -m pytest -m model tests
 
 test-live: $(READY)
