@@ -8,7 +8,7 @@ import logging
 import os
 import sqlite3
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -142,6 +142,16 @@ class DiskCache:
             if self._database is not None:
                 self._database.close()
                 self._database = None
+
+
+def kept(name: str, key: str, make: Callable[[], str]) -> str:
+    """Return a text from the user's cache called `name`; if it is not there, make and keep it."""
+    cache = DiskCache.of_user(name)
+    if (found := cache.get([key]).get(key)) is not None:
+        return found.decode()
+    made = make()
+    cache.put({key: made.encode()})
+    return made
 
 
 def _digest(key: str, value: bytes) -> bytes:

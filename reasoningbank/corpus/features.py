@@ -16,10 +16,10 @@ from functools import lru_cache
 from itertools import accumulate, pairwise
 from typing import Literal
 
-from reasoningbank.cache import DiskCache
+from reasoningbank.cache import kept
 from reasoningbank.errors import QueryError
 from reasoningbank.sparql.query import MOST_TOKENS, parse_algebra
-from reasoningbank.sparql.shape import group_id
+from reasoningbank.sparql.shape import content_key, group_id
 from reasoningbank.sparql.tokens import AGGREGATES, Token, closing, split_at, tokenize
 from reasoningbank.sparql.tree import Group, QueryTree, read_query
 
@@ -48,9 +48,6 @@ FEATURES: dict[str, float] = {
 
 SIMPLE_UP_TO = 4.0
 MODERATE_UP_TO = 6.5
-
-#: Part of the cache key: raised when templates change.
-VERSION = 3
 
 _FEATURE_OF_WORD = {name.upper(): name for name in FEATURES} | dict.fromkeys(
     ("COUNT", "SUM", "AVG", "GROUP"), "aggregate"
@@ -92,25 +89,21 @@ def query_features(query: str) -> QueryFeatures:
 def query_template(query: str) -> str:
     """Return the hash of a query's shape, equal for queries that differ in constants only.
 
-    It is a hash of rdflib's algebra, on which the splits of corpora without groups depend. rdflib
-    takes about 9 ms for a query, so templates are cached by content hash.
+    It is a hash of rdflib's algebra, on which the splits of corpora without groups depend.
     """
     if not query.strip():
         return ""
-    key, found = hashlib.sha256(f"{VERSION}\n{query}".encode()).hexdigest(), ""
-    cache = DiskCache.of_user("query-templates")
-    if (kept := cache.get([key]).get(key)) is not None:
-        return kept.decode()
+    return kept("queries", content_key("template", query), lambda: _template(query))
+
+
+def _template(query: str) -> str:
     words = [t.kind if t.kind in ("string", "number") else t.text for t in tokenize(query)]
     # rdflib raises pyparsing errors, plain Exception, AttributeError or RecursionError, and takes
     # time by the square of a long list.
     with suppress(Exception):
         if len(words) <= MOST_TOKENS:
-            found = group_id(parse_algebra(query).algebra)
-    if not found:
-        found = "text-" + hashlib.sha256(" ".join(words).encode()).hexdigest()[:12]
-    cache.put({key: found.encode()})
-    return found
+            return group_id(parse_algebra(query).algebra)
+    return "text-" + hashlib.sha256(" ".join(words).encode()).hexdigest()[:12]
 
 
 def _of_tree(tree: QueryTree) -> Counter[str]:

@@ -16,6 +16,7 @@ those that still look the same, one is singled out (McKay 1981, without his expo
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -30,12 +31,15 @@ from rdflib.plugins.sparql.parserutils import CompValue
 from rdflib.plugins.sparql.sparql import Query
 from rdflib.term import BNode, Identifier, URIRef, Variable
 
+from reasoningbank.cache import kept
 from reasoningbank.errors import QueryError
 from reasoningbank.sparql.query import prepare
 from reasoningbank.sparql.terms import RDF_TYPE, STANDARD_PREFIXES, expanded
 from reasoningbank.sparql.tokens import FORMS, Token, prologue, tokenize
 from reasoningbank.sparql.tree import Clause, Group, TriplePattern, read_query
 
+#: Part of the cache's keys: raised when a hash or a group id changes.
+HASHES_VERSION = 4
 #: Sorted pairs of prefix and namespace that a query may use without declaring them.
 Prefixes = tuple[tuple[str, str], ...]
 
@@ -207,12 +211,38 @@ def group_id(algebra: CompValue) -> str:
     return "template-" + hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
-@lru_cache(maxsize=4096)
 def query_hashes(query: str, prefixes: Prefixes = ()) -> frozenset[str]:
     """Return the hashes that identify a query; empty if it does not parse."""
+    return _hashes(query, prefixes)[1]
+
+
+def shape_hash(query: str, prefixes: Prefixes = ()) -> str:
+    """Return the hash of a query without its constants and slots; empty if it does not parse."""
+    return _hashes(query, prefixes)[0]
+
+
+def content_key(kind: str, query: str, prefixes: Prefixes = ()) -> str:
+    """Return the key under which the user's cache keeps what is computed from a query."""
+    used = [(name, space) for name, space in prefixes if f"{name}:" in query]
+    whole = json.dumps([HASHES_VERSION, kind, query, used])
+    return hashlib.sha256(whole.encode("utf-8", "replace")).hexdigest()
+
+
+@lru_cache(maxsize=8192)
+def _hashes(query: str, prefixes: Prefixes) -> tuple[str, frozenset[str]]:
+    """Return a query's shape hash and identifying hashes; rdflib takes 6 ms, so they are cached."""
+    key = content_key("hashes", query, prefixes)
+    shape, *identifying = kept("queries", key, lambda: " ".join(_computed(query, prefixes))).split(
+        " "
+    )
+    return shape, frozenset(identifying)
+
+
+def _computed(query: str, prefixes: Prefixes) -> Iterator[str]:
     parsed = _parsed(query, prefixes)
     if parsed is None:
-        return frozenset()
+        return
+    yield _hash("shape", *canonical_words(Row(tuple(_nodes(parsed.algebra, shape=True)))))
     root = parsed.algebra
     body = root.get("p")
     order: list[Any] = []
@@ -222,20 +252,10 @@ def query_hashes(query: str, prefixes: Prefixes = ()) -> frozenset[str]:
         body = body.p
     columns = Bag((*_nodes(list(root.get("PV") or ())), *_nodes(list(root.get("var") or ()))))
     whole = (*_nodes(body), *_nodes(order), *_nodes(root.get("template")), columns)
-    hashes = {_hash("query", root.name, *canonical_words(Row(whole)))}
+    yield _hash("query", root.name, *canonical_words(Row(whole)))
     where = tuple(_nodes(_without_grouping(body)))
     if sum(len(node.parts) for node in where if isinstance(node, Bag)) >= LEAST_PATTERNS:
-        hashes.add(_hash("where", *canonical_words(Row(where))))
-    return frozenset(hashes)
-
-
-@lru_cache(maxsize=4096)
-def shape_hash(query: str, prefixes: Prefixes = ()) -> str:
-    """Return the hash of a query without its constants and slots; empty if it does not parse."""
-    parsed = _parsed(query, prefixes)
-    if parsed is None:
-        return ""
-    return _hash("shape", *canonical_words(Row(tuple(_nodes(parsed.algebra, shape=True)))))
+        yield _hash("where", *canonical_words(Row(where)))
 
 
 def slots_as_iris(pattern: str) -> str:

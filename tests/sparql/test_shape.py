@@ -23,6 +23,7 @@ from reasoningbank.sparql.shape import (
     Name,
     Node,
     Row,
+    _hashes,
     canonical_words,
     names_in,
     pattern_key,
@@ -33,6 +34,14 @@ from reasoningbank.sparql.shape import (
 from reasoningbank.sparql.tree import read_query
 
 Links = frozenset[tuple[str, str]]
+
+
+@pytest.fixture(autouse=True)
+def computed_anew(
+    monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """What another version of the code left in the user's cache proves nothing."""
+    monkeypatch.setenv("REASONINGBANK_CACHE", str(tmp_path_factory.getbasetemp() / "hashes"))
 
 
 def tree(links: Iterable[tuple[str, str]]) -> Node:
@@ -168,6 +177,18 @@ def test_another_constant_property_or_join_is_another_query(what: str, instead: 
     assert other != GOLD
     assert query_hashes(other)
     assert query_hashes(other).isdisjoint(query_hashes(GOLD))
+
+
+def test_hashes_are_computed_once_for_all_processes(monkeypatch: pytest.MonkeyPatch) -> None:
+    query = "SELECT ?s { ?s <e:once> ?o . ?o u:computed 1 }"
+    prefixes = (("u", "http://u/"),)
+    found = shape_hash(query, prefixes), query_hashes(query, prefixes)
+    _hashes.cache_clear()
+    monkeypatch.setattr("reasoningbank.sparql.shape.prepare", None)
+    more = ("unused", "http://else/")
+    assert found == (shape_hash(query, (more, *prefixes)), query_hashes(query, (more, *prefixes)))
+    with pytest.raises(TypeError):
+        shape_hash(query, (("u", "http://v/"),))
 
 
 def test_one_pattern_alone_is_known_as_a_whole_query_only() -> None:
