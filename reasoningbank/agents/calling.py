@@ -11,7 +11,7 @@ import contextlib
 import json
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -21,8 +21,9 @@ from dspy.utils.exceptions import AdapterParseError
 
 from reasoningbank.agents import protocol
 from reasoningbank.errors import BudgetError, EndpointError, ModelError, QueryError, ToolError
-from reasoningbank.lm import lm_failure
+from reasoningbank.lm import PlainAdapter, lm_failure
 from reasoningbank.lm.calls import is_timeout
+from reasoningbank.lm.reply import query_in
 from reasoningbank.refs import Ref
 from reasoningbank.sparql import EndpointConfig, PreparedQuery, Result, SPARQLClient
 from reasoningbank.trajectory import Recorder
@@ -68,6 +69,23 @@ def ask_once(
     if missing := [name for name in predict.signature.output_fields if name not in said]:
         raise ModelError(f"the model's reply holds no {missing[0]}", code="empty-reply")
     return {name: said[name] for name in predict.signature.output_fields}
+
+
+class QueryTurn(dspy.Signature):  # type: ignore[misc]
+    """A turn of a conversation; each call brings its own instructions."""
+
+    question: str = dspy.InputField()
+    sparql: str = dspy.OutputField(desc="the query alone")
+
+
+def ask_query(
+    instructions: str, turns: Iterable[tuple[str, str]], question: str, **how: Any
+) -> str | None:
+    """Ask for a query after turns of questions with their queries; None if the reply has none."""
+    demos = [dspy.Example(question=q, sparql=s).with_inputs("question") for q, s in turns]
+    signature = QueryTurn.with_instructions(instructions)
+    said = ask_once(signature, {"question": question}, adapter=PlainAdapter(), demos=demos, **how)
+    return query_in(said["sparql"]) if said else None
 
 
 def prefix_names(endpoint: EndpointConfig) -> str:

@@ -219,7 +219,6 @@ def inputs_of(case: Case) -> dict[str, str]:
 
 
 def read_reply(fields: Mapping[str, Any]) -> LMVerdict:
-    """Read the fields of a judge's reply."""
     said = {name: str(fields.get(name) or "") for name in JudgeAttempt.output_fields}
     verdict = _YES_OR_NO.match(said["success"])
     if verdict is None:

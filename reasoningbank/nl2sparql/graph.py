@@ -35,7 +35,6 @@ _NOWHERE = EndpointConfig("http://127.0.0.1:9/sparql", "nowhere")
 
 
 def build_graph(nodes: Nodes, checkpointer: Any = None) -> Any:
-    """Return the compiled graph."""
     need_package("langgraph", "graph")
     from langgraph.graph import END, START, StateGraph
 
