@@ -21,8 +21,8 @@ from dspy.utils.exceptions import AdapterParseError
 
 from reasoningbank.agents import protocol
 from reasoningbank.errors import BudgetError, EndpointError, ModelError, QueryError, ToolError
-from reasoningbank.lm import PlainAdapter, lm_failure
-from reasoningbank.lm.calls import is_timeout
+from reasoningbank.lm import PlainAdapter
+from reasoningbank.lm.calls import is_timeout, model_errors
 from reasoningbank.lm.reply import query_in
 from reasoningbank.refs import Ref
 from reasoningbank.sparql import EndpointConfig, PreparedQuery, Result, SPARQLClient
@@ -35,7 +35,7 @@ def asking(episode: protocol.Episode, *callbacks: Any) -> Iterator[None]:
     active = [*episode.callbacks, *callbacks]
     with dspy.context(lm=episode.lm, adapter=_adapter(), callbacks=active):
         try:
-            with _our_errors():
+            with model_errors():
                 yield
         except ModelError as error:
             limit = episode.budget.seconds
@@ -61,7 +61,7 @@ def ask_once(
     predict.demos = list(demos)
     adopt(predict)
     given = {"lm": lm} if lm is not None else {}
-    with dspy.context(adapter=adapter or _adapter(), **given), _our_errors():
+    with dspy.context(adapter=adapter or _adapter(), **given), model_errors():
         try:
             said = predict(**inputs)
         except AdapterParseError:
@@ -95,20 +95,6 @@ def prefix_names(endpoint: EndpointConfig) -> str:
 
 def _adapter() -> dspy.Adapter:
     return dspy.ChatAdapter(use_json_adapter_fallback=False)
-
-
-@contextlib.contextmanager
-def _our_errors() -> Iterator[None]:
-    try:
-        yield
-    except AdapterParseError:
-        raise
-    except Exception as error:
-        # LiteLLM's errors name the model without its provider.
-        failure = lm_failure(error, str(getattr(dspy.settings.lm, "model", "")))
-        if failure is None or failure is error:
-            raise
-        raise failure from error
 
 
 _QUERY_TOOL = "sparql_query"

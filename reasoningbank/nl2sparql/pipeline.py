@@ -233,11 +233,11 @@ class NL2SPARQL:
             retrieved = tuple(self.retriever.retrieve(question, self.top_k, patterns=patterns))
         shown = [{"id": one.example.id, "score": one.score} for one in retrieved]
         on_step("retrieve", {"examples": shown})
-        names = [one.pattern for one in patterns]
-        rules = "\n\n".join(filter(None, (build_constraints(names, pack), advice)))
+        rules = build_constraints((one.pattern for one in patterns), pack)
+        rules = "\n\n".join(filter(None, (rules, advice)))
         on_step("constrain", {"chars": len(rules)})
         found = Translation(question, patterns, retrieved, rules)
-        _Run(self, pack, names, found, on_step, on_call or (lambda _: None)).make()
+        _Run(self, pack, found, on_step, on_call or (lambda _: None)).make()
         return found
 
 
@@ -247,7 +247,6 @@ class _Run:
 
     of: NL2SPARQL
     pack: Pack
-    patterns: list[str]
     found: Translation
     on_step: OnStep
     on_call: Callable[[bool], None]
@@ -282,7 +281,8 @@ class _Run:
             # The model could change no more than that: it writes a new query.
             self.on_call(True)
             return False
-        if similarity < NEAR or set(self.patterns) != set(example.patterns):
+        needs = {one.pattern for one in self.found.patterns}
+        if similarity < NEAR or needs != set(example.patterns):
             return False
         self.found.calls += 1
         sparql = adapt_query(question, example, asked, self.of.lm)
@@ -326,7 +326,7 @@ class _Run:
             problems, checked = validate(
                 sparql,
                 self.pack,
-                patterns=self.patterns,
+                patterns=[one.pattern for one in self.found.patterns],
                 endpoint=self.of.endpoint,
                 levels=self.of.levels,
                 timeout=self.of.timeout,

@@ -123,7 +123,7 @@ class GraphRun:
                 on_step(name, state)
         if state is None:
             # The thread had already ended.
-            state = self.kept().values
+            state = self.graph.get_state(self.config).values
         same = ("question", "is_valid", "score", "calibrated", "explanation", "result_count")
         return GraphTranslation(
             **{name: state[name] for name in same},  # type: ignore[literal-required]
@@ -138,10 +138,6 @@ class GraphRun:
             usage=self.episode.meter.usage(),
             trajectory=self.episode.recorder.trajectory(),
         )
-
-    def kept(self) -> Any:
-        """Return the last checkpoint of the thread."""
-        return self.graph.get_state(self.config)
 
 
 @dataclass(eq=False)
@@ -399,7 +395,7 @@ class NL2SPARQLAgent(contextlib.AbstractContextManager["NL2SPARQLAgent"]):
         """Return a run that resumes a thread; arguments and errors as for `resume`."""
         self.find(thread)
         run = self._run(thread)
-        kept = run.kept()
+        kept = run.graph.get_state(run.config)
         for name, value in self._origin.items():
             its = kept.values.get(name)
             if its != value:
