@@ -11,7 +11,7 @@ import contextlib
 import json
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -21,8 +21,9 @@ from dspy.utils.exceptions import AdapterParseError
 
 from reasoningbank.agents import protocol
 from reasoningbank.errors import BudgetError, EndpointError, ModelError, QueryError, ToolError
-from reasoningbank.lm import lm_failure
-from reasoningbank.lm.calls import is_timeout
+from reasoningbank.lm import PlainAdapter
+from reasoningbank.lm.calls import is_timeout, model_errors
+from reasoningbank.lm.reply import query_in
 from reasoningbank.refs import Ref
 from reasoningbank.sparql import EndpointConfig, PreparedQuery, Result, SPARQLClient
 from reasoningbank.trajectory import Recorder
@@ -34,7 +35,7 @@ def asking(episode: protocol.Episode, *callbacks: Any) -> Iterator[None]:
     active = [*episode.callbacks, *callbacks]
     with dspy.context(lm=episode.lm, adapter=_adapter(), callbacks=active):
         try:
-            with _our_errors():
+            with model_errors():
                 yield
         except ModelError as error:
             limit = episode.budget.seconds
@@ -60,7 +61,7 @@ def ask_once(
     predict.demos = list(demos)
     adopt(predict)
     given = {"lm": lm} if lm is not None else {}
-    with dspy.context(adapter=adapter or _adapter(), **given), _our_errors():
+    with dspy.context(adapter=adapter or _adapter(), **given), model_errors():
         try:
             said = predict(**inputs)
         except AdapterParseError:
@@ -70,6 +71,23 @@ def ask_once(
     return {name: said[name] for name in predict.signature.output_fields}
 
 
+class QueryTurn(dspy.Signature):  # type: ignore[misc]
+    """A turn of a conversation; each call brings its own instructions."""
+
+    question: str = dspy.InputField()
+    sparql: str = dspy.OutputField(desc="the query alone")
+
+
+def ask_query(
+    instructions: str, turns: Iterable[tuple[str, str]], question: str, **how: Any
+) -> str | None:
+    """Ask for a query after turns of questions with their queries; None if the reply has none."""
+    demos = [dspy.Example(question=q, sparql=s).with_inputs("question") for q, s in turns]
+    signature = QueryTurn.with_instructions(instructions)
+    said = ask_once(signature, {"question": question}, adapter=PlainAdapter(), demos=demos, **how)
+    return query_in(said["sparql"]) if said else None
+
+
 def prefix_names(endpoint: EndpointConfig) -> str:
     """Return the endpoint's own prefixes as a prompt lists them, always in the same order."""
     return ", ".join(f"{prefix}:" for prefix in sorted(endpoint.prefixes)) or "none"
@@ -77,20 +95,6 @@ def prefix_names(endpoint: EndpointConfig) -> str:
 
 def _adapter() -> dspy.Adapter:
     return dspy.ChatAdapter(use_json_adapter_fallback=False)
-
-
-@contextlib.contextmanager
-def _our_errors() -> Iterator[None]:
-    try:
-        yield
-    except AdapterParseError:
-        raise
-    except Exception as error:
-        # LiteLLM's errors name the model without its provider.
-        failure = lm_failure(error, str(getattr(dspy.settings.lm, "model", "")))
-        if failure is None or failure is error:
-            raise
-        raise failure from error
 
 
 _QUERY_TOOL = "sparql_query"

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
-import dspy
-
-from reasoningbank.agents.calling import ask_once, asking, prefix_names
+from reasoningbank.agents.calling import ask_query, asking, prefix_names
 from reasoningbank.agents.protocol import PROMPTS, Attempt, Episode, conclude
 from reasoningbank.corpus import Task
 from reasoningbank.errors import BudgetError
-from reasoningbank.lm import PlainAdapter
-from reasoningbank.lm.reply import query_in, repaired
+from reasoningbank.lm.reply import repaired
 
 _TEXTS = PROMPTS["direct"]
 
@@ -57,33 +53,18 @@ def written_query(
     The form is that of the query, if it is known. `rejected` holds the queries that the model has
     already written for the question, each with what is wrong with it.
     """
-    demos = [
-        dspy.Example(question=shown.question, sparql=shown.query).with_inputs("question")
-        for shown in reversed(episode.examples)
-    ]
+    turns = [(shown.question, shown.query) for shown in reversed(episode.examples)]
     endpoint = episode.endpoint
     for query, problem in rejected:
-        shown = dspy.Example(question=question, sparql=query)
-        demos.append(shown.with_inputs("question"))
+        turns.append((question, query))
         question = _TEXTS["again"].format(problem=problem)
     head = _TEXTS["instructions"].format(
         name=endpoint.name or endpoint.url,
         prefixes=prefix_names(endpoint),
         form=_TEXTS[f"form_{form.lower()}".rstrip("_")],
     )
-    fields: dict[str, Any] = {
-        "question": (str, dspy.InputField()),
-        "sparql": (str, dspy.OutputField(desc="the query alone")),
-    }
     # The instructions begin with what is the same for all questions.
-    signature = dspy.Signature(fields, "\n\n".join(filter(None, (head, episode.context))))
+    instructions = "\n\n".join(filter(None, (head, episode.context)))
     with asking(episode):
-        said = ask_once(
-            signature,
-            {"question": question},
-            adapter=PlainAdapter(),
-            demos=demos,
-            adopt=episode.adopt,
-        )
-    written = query_in(said["sparql"]) if said else None
+        written = ask_query(instructions, turns, question, adopt=episode.adopt)
     return repaired(written) if written else None

@@ -48,6 +48,7 @@ from reasoningbank.experiment.settings import SamplingSettings
 from reasoningbank.findings import Finding
 from reasoningbank.imports import is_import_path
 from reasoningbank.judge import RAN, AnswerSample, Judgement, LMJudge, OwnJudge, case_of
+from reasoningbank.judge.evidence import sample_of
 from reasoningbank.judge.lm_judge import MAX_REPLY_TOKENS
 from reasoningbank.lm import UsageCounter, asked_as, lm_failure, parse_name, takes_temperature
 from reasoningbank.refs import RefStore
@@ -376,7 +377,7 @@ def judge_record(context: RunContext, model: str, record: TrialRecord) -> TrialR
         result = _SAMPLE.validate_python(record.evidence["predicted"])
     elif sparql and sparql.strip():
         try:
-            result = context.judge.sample(sparql)
+            result = sample_of(context.judge.answer(sparql))
         except QueryError as error:
             failure = str(error)
     case = case_of(

@@ -228,16 +228,13 @@ class Encoded:
 
     @property
     def n_rows(self) -> int:
-        """Number of rows."""
         return len(self.places)
 
     @property
     def has_blanks(self) -> bool:
-        """Whether any cell holds a blank node."""
         return bool((self.blanks >= 0).any())
 
     def select(self, columns: tuple[int, ...]) -> Encoded:
-        """Return these columns, in this order."""
         names, chosen = tuple(self.variables[c] for c in columns), list(columns)
         return Encoded(names, self.values[chosen], self.blanks[chosen], self.places)
 

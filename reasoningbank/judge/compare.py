@@ -188,7 +188,7 @@ def contrast(
     elif gold.form == "graph":
         mapping = (0, 1, 2)
         size = window.size(ours.n_rows)
-        right = min(_shared(*local_classes(ours, theirs)), size)
+        right = min(in_common(*map(counted, local_classes(ours, theirs))), size)
         findings = _differences(right, size, theirs.n_rows, "triples")
         blanks = ours.has_blanks or theirs.has_blanks
         if not findings and blanks and not window.is_slice and not isomorphic(ours, theirs):
@@ -219,7 +219,6 @@ def _compare_tables(
 
 
 def _compare_rows(gold: Encoded, predicted: Encoded, ordered: bool, window: Window) -> Contrast:
-    """Compare two tables row for row."""
     size = window.size(gold.n_rows)
     n_columns = len(gold.variables)
     missing = n_columns - len(predicted.variables)
@@ -299,7 +298,6 @@ class _RowJudge:
         self.objection: Finding | None = None
 
     def evaluate(self, mapping: tuple[int, ...], ours: Ints, theirs: Ints) -> BestMapping:
-        """Count the right rows; see `best_mapping`."""
         if self._has_blanks:
             mapped = self.predicted.select(mapping)
             ours, theirs = local_classes(self.gold, mapped)
@@ -309,7 +307,7 @@ class _RowJudge:
             return BestMapping(mapping, right)
         if self._has_blanks and not self._window.is_slice:
             ours, theirs = signature_classes(self.gold, mapped)
-            if _shared(ours, theirs) < size:
+            if in_common(counted(ours), counted(theirs)) < size:
                 self.objection = _BLANKS
                 return BestMapping(mapping, right)
         if self._ordered and not self._in_order(ours, theirs):
@@ -343,7 +341,10 @@ class SharedRows:
             groups = _tied(gold, window.keys)
             inside = groups[window.inside(gold.n_rows)]
             quota = np.bincount(inside, minlength=1 + int(groups.max(initial=0)))
-        possible = _shared_counts(ours, theirs)
+        # Negative classes match nothing.
+        kinds = 1 + int(max(ours.max(initial=0), theirs.max(initial=0)))
+        counts = (np.bincount(side[side >= 0], minlength=kinds) for side in (ours, theirs))
+        possible = np.minimum(*counts)
         group_of = np.zeros(len(possible), dtype=np.int64)
         group_of[ours] = groups
         taken = np.zeros(len(quota), dtype=np.int64)
@@ -352,7 +353,6 @@ class SharedRows:
 
     @property
     def right(self) -> int:
-        """Number of right rows."""
         return int(np.minimum(self.taken, self.quota).sum())
 
 
@@ -361,17 +361,6 @@ def _tied(gold: Encoded, keys: tuple[str, ...] | None) -> Ints:
     if keys is None or not set(keys) <= set(gold.variables):
         return np.arange(gold.n_rows, dtype=np.int64)
     return row_ids(gold.n_rows, *(gold.values[gold.variables.index(key)] for key in keys))
-
-
-def _shared_counts(ours: Ints, theirs: Ints) -> Ints:
-    """Return for each class how many members two multisets share; negative ones match nothing."""
-    kinds = 1 + int(max(ours.max(initial=0), theirs.max(initial=0)))
-    counts = (np.bincount(side[side >= 0], minlength=kinds) for side in (ours, theirs))
-    return np.minimum(*counts)
-
-
-def _shared(ours: Ints, theirs: Ints) -> int:
-    return int(_shared_counts(ours, theirs).sum())
 
 
 @dataclass(frozen=True)

@@ -56,8 +56,7 @@ class DocumentChanges:
         removed.
         """
         update = _checked(update)
-        initial = [] if self.space.initial is None else [self.space.initial]
-        files = [*self.data, *initial]
+        files = [*self.data, *filter(None, [self.space.initial])]
         # The engine ends a long update by itself, a little later than it should.
         limit_s = timeout_s + 5
         with (

@@ -133,7 +133,6 @@ class _Side:
 
     @property
     def all(self) -> Ints:
-        """All positions."""
         return np.arange(len(self.places), dtype=np.int64)
 
     def first(self, positions: Ints, most: int, ordered: bool) -> Ints:

@@ -16,7 +16,7 @@ from reasoningbank.findings import Finding
 from reasoningbank.judge.answer import Answer, answer_of
 from reasoningbank.judge.compare import Scores, contrast
 from reasoningbank.judge.documents import DocumentChanges
-from reasoningbank.judge.evidence import AnswerSample, Evidence, evidence_of, sample_of
+from reasoningbank.judge.evidence import Evidence, evidence_of
 from reasoningbank.judge.gold import Gold, GoldStore
 from reasoningbank.sparql import SPARQLClient
 from reasoningbank.sparql.tokens import is_update
@@ -94,10 +94,6 @@ class ExecutionJudge:
         began = time.monotonic()
         verdict, evidence = self._examine(task, query)
         return Judgement(verdict, evidence, round(time.monotonic() - began, 4))
-
-    def sample(self, query: str) -> AnswerSample:
-        """Run a query as it is judged, and return its first rows; raises as `answer`."""
-        return sample_of(self.answer(query))
 
     def answer(self, query: str) -> Answer:
         """Run a query as it is judged, and return its result; of an update, what it changes.

@@ -28,6 +28,7 @@ from reasoningbank.errors import BudgetError, UsageError
 from reasoningbank.imports import function_of, one_line
 from reasoningbank.judge.case import Case, shown_row, with_short_strings
 from reasoningbank.lm import UsageCounter, lm_failure
+from reasoningbank.lm.calls import model_errors
 from reasoningbank.lm.reply import unparsed
 from reasoningbank.trajectory import Usage
 
@@ -152,18 +153,13 @@ def reply_of(
     predict = dspy.Predict(signature)
     predict.demos = list(cases)
     adapter = dspy.ChatAdapter(use_json_adapter_fallback=False)
-    with dspy.context(lm=lm, adapter=adapter, callbacks=[counter]):
+    with dspy.context(lm=lm, adapter=adapter, callbacks=[counter]), model_errors():
         try:
             return dict(predict(**inputs))
         except AdapterParseError as error:
             # A small model leaves fields out; the others are still useful.
             parts = _FIELD.split(unparsed(error))
             return dict(zip(parts[1::2], parts[2::2], strict=False))
-        except Exception as error:
-            failure = lm_failure(error)
-            if failure is None or failure is error:
-                raise
-            raise failure from error
 
 
 class JudgeAttempt(dspy.Signature):  # type: ignore[misc]
@@ -219,7 +215,6 @@ def inputs_of(case: Case) -> dict[str, str]:
 
 
 def read_reply(fields: Mapping[str, Any]) -> LMVerdict:
-    """Read the fields of a judge's reply."""
     said = {name: str(fields.get(name) or "") for name in JudgeAttempt.output_fields}
     verdict = _YES_OR_NO.match(said["success"])
     if verdict is None:

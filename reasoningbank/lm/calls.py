@@ -6,9 +6,10 @@ import contextlib
 import re
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
+import dspy
 from dspy.utils import exceptions as dspy_errors
 from dspy.utils.callback import BaseCallback
 from pydantic import BaseModel, ConfigDict, Field
@@ -228,6 +229,21 @@ def lm_failure(error: BaseException, model: str = "") -> ReasoningBankError | No
         if isinstance(cause, dspy_errors.LMError):
             return _of_lm_error(cause, model or str(getattr(cause, "model", "") or "model"))
     return None
+
+
+@contextlib.contextmanager
+def model_errors() -> Iterator[None]:
+    """Raise what a failed call means; a reply that cannot be parsed is left to the caller."""
+    try:
+        yield
+    except dspy_errors.AdapterParseError:
+        raise
+    except Exception as error:
+        # LiteLLM's errors name the model without its provider.
+        failure = lm_failure(error, str(getattr(dspy.settings.lm, "model", "")))
+        if failure is None or failure is error:
+            raise
+        raise failure from error
 
 
 def is_timeout(error: BaseException) -> bool:

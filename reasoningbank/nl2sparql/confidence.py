@@ -103,11 +103,7 @@ def fit_calibration(judged: Iterable[tuple[float, bool]], model: str = "") -> Ca
 
 
 def confidence_in(trajectory: Trajectory) -> Confidence | None:
-    """Return an agent's confidence in its answer; None if it recorded none.
-
-    `rag` and `graph` record it with their last step, ``output``, which an attempt that a budget
-    ended does not reach.
-    """
+    """Return what an agent recorded with its last step; None where a budget ended it before."""
     for event in reversed(trajectory.of("step")):
         said = trajectory.resolve(event.data)
         if said.get("step") == "output" and said.get("confidence") is not None:

@@ -191,7 +191,6 @@ class PatternDetector:
 
 @lru_cache(maxsize=32)
 def detector_of(pack: Pack) -> PatternDetector:
-    """Return what finds the patterns of a pack in a question."""
     return PatternDetector(load_patterns(pack))
 
 
@@ -274,10 +273,7 @@ def seen_in(sparql: str) -> Seen | None:
 
 
 def is_shown(pattern: Pattern, seen: Seen, *, loosely: bool = False) -> bool:
-    """Return whether a query shows one of a pattern's signs.
-
-    Loosely, direction does not matter, and a variable may be any property or graph.
-    """
+    """Return whether a query shows a sign; loosely, in any direction, a variable for any name."""
     return any(
         (loosely and sign.properties and "?" in seen.names["properties"])
         or (loosely and sign.graphs and "?" in seen.names["graphs"])

@@ -142,8 +142,6 @@ class Retrieved:
 
 
 class Retriever(ABC):
-    """Finds examples for a question."""
-
     examples: tuple[PackExample, ...]
     hidden: frozenset[str] = frozenset()  #: Ids of examples that are never found
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 import importlib
 from functools import partial
 from itertools import accumulate, pairwise
-from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +34,6 @@ _NOWHERE = EndpointConfig("http://127.0.0.1:9/sparql", "nowhere")
 
 
 def build_graph(nodes: Nodes, checkpointer: Any = None) -> Any:
-    """Return the compiled graph."""
     need_package("langgraph", "graph")
     from langgraph.graph import END, START, StateGraph
 
@@ -119,12 +117,11 @@ def _focus(
 ) -> dict[str, Any]:
     """Pick all rules of the family, and put its examples first."""
     needs = dict.fromkeys((*names, *state["detected_patterns"]))
-    others = [set(names).isdisjoint(one["patterns"]) for one in state["retrieved_examples"]]
-    ranked = sorted(zip(others, state["retrieved_examples"], strict=True), key=itemgetter(0))
+    examples = state["retrieved_examples"]
     return {
         "family": "" if family == GENERAL else family,
         "relevant_constraints": build_constraints(needs, nodes.pack),
-        "retrieved_examples": [one for _, one in ranked],
+        "retrieved_examples": sorted(examples, key=lambda e: set(names).isdisjoint(e["patterns"])),
     }
 
 

@@ -33,7 +33,6 @@ DEFAULT_PACK = "liita"
 
 
 def as_pack(pack: Pack | str) -> Pack:
-    """Return a pack that is given or named."""
     return load_pack(pack) if isinstance(pack, str) else pack
 
 
@@ -194,8 +193,6 @@ def _as_mapping(values: Any) -> Any:
 
 
 class PropertyRow(HintModel):
-    """A line of the property table."""
-
     name: _Text
     iri: Iri = Field(default_factory=lambda row: row["name"], validate_default=True)
     use: _Text
@@ -248,8 +245,6 @@ class _Base(HintModel):
 
 
 class Constraints(HintModel):
-    """All rules of a pack."""
-
     start: _Base = Field(_Base(), validation_alias="base")  #: What every prompt begins with
     sources: tuple[SourceRow, ...] = Field((), validation_alias="source")  #: Where facts are found
     #: The property table

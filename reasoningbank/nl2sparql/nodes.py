@@ -271,7 +271,6 @@ class Nodes:
         return ask_once(signature, inputs, lm=self.episode.extractor or self.episode.lm)
 
     def record(self, step: str, found: Mapping[str, Any]) -> None:
-        """Record that a step is done."""
         data = {key: value for key, value in found.items() if key not in _LONG}
         if "retrieved_examples" in found:
             kept = ("id", "group", "score")
@@ -417,7 +416,6 @@ class Nodes:
         return {"is_valid": not errors, "validation_errors": errors, "problems": problems}
 
     def refine(self, state: NL2SPARQLState) -> Update:
-        """Record the failed query and make room for the next."""
         return next_attempt(state, "refine")
 
     def explore(self, state: NL2SPARQLState) -> Update:

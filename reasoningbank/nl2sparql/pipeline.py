@@ -14,13 +14,12 @@ from typing import Any, Literal
 
 import dspy
 
-from reasoningbank.agents.calling import RecordedClient, ask_once, asking
+from reasoningbank.agents.calling import RecordedClient, ask_query, asking
 from reasoningbank.agents.protocol import Attempt, Episode, conclude, used_up
 from reasoningbank.corpus import Pack, Task
 from reasoningbank.errors import BudgetError, UsageError
 from reasoningbank.findings import Finding, counted
-from reasoningbank.lm import PlainAdapter, stuck_temperature
-from reasoningbank.lm.reply import query_in
+from reasoningbank.lm import stuck_temperature
 from reasoningbank.nl2sparql.confidence import Confidence, confidence_score, load_calibration
 from reasoningbank.nl2sparql.detection import Detected, detector_of
 from reasoningbank.nl2sparql.examples import (
@@ -52,13 +51,6 @@ MOST_FAILED = 2
 _PREFIXES = re.compile(r"^(?:[ \t]*PREFIX\s+[^\s:<]*:\s*<[^>\s]*>[ \t]*)+\n?", re.I | re.M)
 
 
-class QueryTurn(dspy.Signature):  # type: ignore[misc]
-    """A turn of the conversation; each call brings its own instructions."""
-
-    question: str = dspy.InputField()
-    sparql: str = dspy.OutputField()
-
-
 def write_query(
     question: str,
     rules: str,
@@ -76,7 +68,9 @@ def write_query(
     for query, problem in earlier[-MOST_FAILED:]:
         turns.append(_turn(said, query[:MOST_EARLIER]))
         said = WRONG.format(problem=problem[:MOST_PROBLEM])
-    return _ask("\n\n".join(filter(None, (TASK, rules))), turns, said, lm, temperature)
+    instructions = "\n\n".join(filter(None, (TASK, rules)))
+    config = {} if temperature is None else {"temperature": temperature}
+    return ask_query(instructions, turns, said, lm=lm, config=config)
 
 
 def adapt_query(
@@ -84,7 +78,7 @@ def adapt_query(
 ) -> str | None:
     """Change an example's query for a question that is nearly the same."""
     turn = _turn(asked or example.nl, example.sparql)
-    return _ask(f"{TASK}\n{ADAPT}", [turn], question, lm, None)
+    return ask_query(f"{TASK}\n{ADAPT}", [turn], question, lm=lm)
 
 
 def same_query(one: str, other: str) -> bool:
@@ -92,28 +86,9 @@ def same_query(one: str, other: str) -> bool:
     return [token.text for token in tokenize(one)] == [token.text for token in tokenize(other)]
 
 
-def _turn(question: str, query: str) -> dspy.Example:
+def _turn(question: str, query: str) -> tuple[str, str]:
     # Prefixes are declared for the writer; a small model copies their lines with mistakes.
-    bare = _PREFIXES.sub("", query).strip()
-    return dspy.Example(question=question.strip(), sparql=bare).with_inputs("question")
-
-
-def _ask(
-    instructions: str,
-    turns: list[dspy.Example],
-    said: str,
-    lm: dspy.BaseLM | None,
-    temperature: float | None,
-) -> str | None:
-    reply = ask_once(
-        QueryTurn.with_instructions(instructions),
-        {"question": said},
-        lm=lm,
-        adapter=PlainAdapter(),
-        demos=turns,
-        config={} if temperature is None else {"temperature": temperature},
-    )
-    return query_in(reply["sparql"]) if reply else None
+    return question.strip(), _PREFIXES.sub("", query).strip()
 
 
 #: How a query was made: an example's with other entities, an example's changed by the model,
@@ -258,12 +233,11 @@ class NL2SPARQL:
             retrieved = tuple(self.retriever.retrieve(question, self.top_k, patterns=patterns))
         shown = [{"id": one.example.id, "score": one.score} for one in retrieved]
         on_step("retrieve", {"examples": shown})
-        names = [one.pattern for one in patterns]
-        rules = build_constraints(names, pack)
+        rules = build_constraints((one.pattern for one in patterns), pack)
         rules = "\n\n".join(filter(None, (rules, advice)))
         on_step("constrain", {"chars": len(rules)})
         found = Translation(question, patterns, retrieved, rules)
-        _Run(self, pack, names, found, on_step, on_call or (lambda _: None)).make()
+        _Run(self, pack, found, on_step, on_call or (lambda _: None)).make()
         return found
 
 
@@ -273,7 +247,6 @@ class _Run:
 
     of: NL2SPARQL
     pack: Pack
-    patterns: list[str]
     found: Translation
     on_step: OnStep
     on_call: Callable[[bool], None]
@@ -308,7 +281,8 @@ class _Run:
             # The model could change no more than that: it writes a new query.
             self.on_call(True)
             return False
-        if similarity < NEAR or set(self.patterns) != set(example.patterns):
+        needs = {one.pattern for one in self.found.patterns}
+        if similarity < NEAR or needs != set(example.patterns):
             return False
         self.found.calls += 1
         sparql = adapt_query(question, example, asked, self.of.lm)
@@ -352,7 +326,7 @@ class _Run:
             problems, checked = validate(
                 sparql,
                 self.pack,
-                patterns=self.patterns,
+                patterns=[one.pattern for one in self.found.patterns],
                 endpoint=self.of.endpoint,
                 levels=self.of.levels,
                 timeout=self.of.timeout,
@@ -441,9 +415,8 @@ class RAGAgent(ExampleSettings):
             return conclude(episode, found.sparql, "exhausted", [found.stopped])
         if client.exhausted is not None:
             return conclude(episode, found.sparql, "exhausted", [client.exhausted])
-        on_step(
-            "output", vars(translation_confidence(found, pack, getattr(episode.lm, "model", "")))
-        )
+        trust = translation_confidence(found, pack, getattr(episode.lm, "model", ""))
+        on_step("output", vars(trust))
         if found.is_valid:
             return conclude(episode, found.sparql, "submitted")
         findings = [found.stopped] if found.stopped else []

@@ -41,7 +41,8 @@ PROVIDERS = {
     "openai": ("openai/gpt-4.1", "openai/gpt-4.1-mini"),
     "anthropic": ("anthropic/claude-sonnet-4-5", "anthropic/claude-haiku-4-5"),
 }
-#: Providers of only their own models, whose names never begin with another provider's.
+#: Providers of only their own models. Others, such as ``openrouter``, serve models under names of
+#: other providers: with them, a name that does not begin with theirs is a model of theirs.
 _MAKERS = frozenset({"anthropic", "cohere", "deepseek", "gemini", "mistral", "openai", "xai"})
 _INTERRUPT = "__interrupt__"
 
@@ -122,7 +123,7 @@ class GraphRun:
                 on_step(name, state)
         if state is None:
             # The thread had already ended.
-            state = self.kept().values
+            state = self.graph.get_state(self.config).values
         same = ("question", "is_valid", "score", "calibrated", "explanation", "result_count")
         return GraphTranslation(
             **{name: state[name] for name in same},  # type: ignore[literal-required]
@@ -137,10 +138,6 @@ class GraphRun:
             usage=self.episode.meter.usage(),
             trajectory=self.episode.recorder.trajectory(),
         )
-
-    def kept(self) -> Any:
-        """Return the last checkpoint of the thread."""
-        return self.graph.get_state(self.config)
 
 
 @dataclass(eq=False)
@@ -191,12 +188,7 @@ class Tiers(NamedTuple):
 
 
 def tiers_for(provider: str = "local", model: str | None = None, fast: str | None = None) -> Tiers:
-    """Return the models of a provider; a named model is used for all steps.
-
-    A name that begins with a provider is complete (``anthropic/claude-haiku-4-5``), and so is that
-    of a local model. Providers such as ``openrouter`` serve models under names of other providers:
-    with them, a name that does not begin with theirs is a model of theirs.
-    """
+    """Return the models of a provider; a named model is used for all steps."""
     if model is None and provider not in PROVIDERS:
         hint = f"name one with model, or choose {', '.join(PROVIDERS)}"
         raise UsageError(f"no default model is known for {provider!r}", hint=hint)
@@ -207,6 +199,7 @@ def tiers_for(provider: str = "local", model: str | None = None, fast: str | Non
 
 
 def _named(provider: str, model: str) -> str:
+    """Return a model's full name, which begins with its provider unless it is a local one."""
     if provider == "local" or model in CATALOGUE or model.startswith(("local:", f"{provider}/")):
         return model
     first, slash, _ = model.partition("/")
@@ -402,7 +395,7 @@ class NL2SPARQLAgent(contextlib.AbstractContextManager["NL2SPARQLAgent"]):
         """Return a run that resumes a thread; arguments and errors as for `resume`."""
         self.find(thread)
         run = self._run(thread)
-        kept = run.kept()
+        kept = run.graph.get_state(run.config)
         for name, value in self._origin.items():
             its = kept.values.get(name)
             if its != value:

@@ -135,20 +135,7 @@ def validate(
     """Check a query at several levels; a syntax error ends the check.
 
     Semantic problems do not keep a query from its endpoint: rules may be too strict, and a query
-    with rows shows it.
-
-    Args:
-        sparql: The query.
-        pack: The pack.
-        patterns: What the question needs.
-        endpoint: Where it is executed; None to skip that.
-        levels: The levels to check at.
-        timeout: Seconds it may take.
-        question: The question, whose names the query must contain.
-        explain: Says why a query failed or returned nothing, better than its endpoint does.
-
-    Returns:
-        The problems, and what the endpoint returned.
+    with rows shows it. Without `endpoint` none is executed.
     """
     if "syntax" in levels and not (syntax := validate_syntax(sparql, pack)):
         return syntax.problems, None
@@ -312,9 +299,8 @@ def validate_semantic(
 def _counts(finding: Finding) -> bool:
     # Classes may be abstract, with instances of their subclasses only.
     abstract = finding.code in ("only-subclasses", "not-in-data")
-    return finding.code != "unbound-column" and not (
-        abstract and finding.fields.get("role") == "class"
-    )
+    is_class = finding.fields.get("role") == "class"
+    return finding.code != "unbound-column" and not (abstract and is_class)
 
 
 @lru_cache(maxsize=32)

@@ -50,8 +50,6 @@ FUNCTION_WORDS: Mapping[str, frozenset[str]] = {
 
 
 class QuestionToken(NamedTuple):
-    """A word of a question."""
-
     text: str
     kind: str
     start: int
@@ -61,7 +59,6 @@ class QuestionToken(NamedTuple):
 def read_tokens(
     question: str, shapes: Mapping[str, re.Pattern[str]] | None = None
 ) -> list[QuestionToken]:
-    """Return the tokens of a question in order."""
     text = unicodedata.normalize("NFC", question)
     tokens: list[QuestionToken] = []
     at = 0
