@@ -61,6 +61,19 @@ def _nothing_from_the_web_and_nothing_to_it(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setenv("MLFLOW_DISABLE_TELEMETRY", "true")
 
 
+@pytest.fixture(autouse=True)
+def _patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """How busy the machine is decides no test: what explores an endpoint may take its time."""
+    for name, seconds in {
+        "sampling.QUERY_S": 60.0,
+        "sampling.CALL_S": 120.0,
+        "schema.STATISTICS_TIMEOUT_S": 120.0,
+        "diagnosis.PROBE_TIMEOUT_S": 60.0,
+        "lookups.MOST_SECONDS": 120.0,
+    }.items():
+        monkeypatch.setattr(f"reasoningbank.schema.{name}", seconds)
+
+
 @pytest.fixture(scope="session")
 def small_uniprot_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Forty proteins of the UniProt sample and all about them, as N-Quads in its named graphs.

@@ -29,7 +29,7 @@ QUERY = "SELECT ?x { ?x ?y ?z }"
 
 
 def ask(faulty: FaultyServer, query: str = QUERY, **settings: Any) -> Any:
-    settings = {"backoff_s": 0.01, "timeout_s": 5.0, **settings}
+    settings = {"backoff_s": 0.01, "timeout_s": 60.0, **settings}
     with SPARQLClient(EndpointConfig(faulty.url, "Faulty", **settings)) as client:
         return client.query(query)
 

@@ -59,7 +59,7 @@ def guard(request: pytest.FixtureRequest) -> Iterator[tuple[Guard, EndpointConfi
     """A guard before an endpoint, and the endpoint's configuration through it."""
     config: EndpointConfig = request.getfixturevalue(request.param)
     with guarded(config.address) as made:
-        yield made, replace(config, query_url=made.url)
+        yield made, replace(config, query_url=made.url, timeout_s=120.0)
 
 
 @pytest.mark.parametrize("look", [50_000, 400])
