@@ -90,10 +90,7 @@ def syntax_error(
     code: str = "syntax-error",
     **fields: object,
 ) -> QueryError:
-    """Build the error for the offset where parsing stopped.
-
-    What is wrong and what to do are worked out from the text and a parser's message, if not given.
-    """
+    """Build the error for where parsing stopped; what is not given is worked out."""
     tokens = tokenize(query)
     # pyparsing's and Oxigraph's lists of what they expected help nobody.
     expected = "xpected" in said or "(at char" in said
