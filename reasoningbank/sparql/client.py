@@ -244,7 +244,7 @@ class SPARQLClient(AbstractContextManager["SPARQLClient"]):
                 except (Unfaithful, Broken) as error:
                     # Oxigraph's cells are always well-formed: this is its message.
                     oxigraph = "oxigraph" in (reply.headers.get("Server") or "").lower()
-                    if isinstance(error, Broken) and (oxigraph or _TIMEOUT.search(str(error))):
+                    if isinstance(error, Broken) and (oxigraph or _is_timeout(str(error))):
                         raise
                     failure = error
             elif reply.media_type not in (TSV, ""):
@@ -363,7 +363,7 @@ def _broken_answer(config: EndpointConfig, query: PreparedQuery, message: str) -
     for public, real in config.aliases.items():
         message = message.replace(real, public)
     message = short(message, MESSAGE_CHARS)
-    if _TIMEOUT.search(message):
+    if _is_timeout(message):
         return _timed_out(config, f"the engine says: {message}")
     what = "the query failed during its evaluation"
     hint = "ask for less at once, and check functions and their arguments"
@@ -376,6 +376,10 @@ def _broken_answer(config: EndpointConfig, query: PreparedQuery, message: str) -
 def _is_partial(reply: Reply) -> bool:
     """Return whether an engine marks its answer as unfinished for lack of time (Virtuoso)."""
     return reply.status == 206 or "X-SQL-State" in reply.headers
+
+
+def _is_timeout(message: str) -> bool:
+    return _TIMEOUT.search(message) is not None
 
 
 def _refusal(
@@ -395,7 +399,7 @@ def _refusal(
     if status == 500 and _TOO_COSTLY.search(message):
         what = "the endpoint estimates the query as too costly"
         return _rejected(config, what, _SELECTIVE, "too-costly", message)
-    if status == 408 or (is_500 and _TIMEOUT.search(message)):
+    if status == 408 or (is_500 and _is_timeout(message)):
         return _timed_out(config, f"the engine says: {message or 'HTTP 408'}")
     if is_500 and _OF_THE_QUERY.search(message):
         unbound = "transitive start" in message
