@@ -172,14 +172,12 @@ def send(
                 new, data=request.data, headers=dict(request.headers), method=request.get_method()
             )
         return reply
-    except TimeoutError as error:
-        raise failed(TimedOut(str(error))) from error
-    except urllib.error.URLError as error:
-        late = isinstance(error.reason, TimeoutError)
-        raise failed(TimedOut() if late else Dropped(str(error.reason))) from error
     except (OSError, http.client.HTTPException, ValueError) as error:
         # ValueError: a TLS socket that was shut while it was read.
-        raise failed(Dropped(f"{error}" or type(error).__name__)) from error
+        reason = error.reason if isinstance(error, urllib.error.URLError) else error
+        late = isinstance(reason, TimeoutError)
+        ending = TimedOut() if late else Dropped(f"{reason}" or type(reason).__name__)
+        raise failed(ending) from error
     finally:
         timer.cancel()
 
@@ -286,7 +284,6 @@ class Gate:
         self.sharers = 1
         self._changed = threading.Condition()
         self._running = 0
-        self._lock = threading.Lock()
         self._next = 0.0
 
     @contextmanager
@@ -312,7 +309,7 @@ class Gate:
 
     def start(self, interval_s: float, end: float = math.inf) -> None:
         """Wait for a turn, which keeps the next start `interval_s` away; not beyond `end`."""
-        with self._lock:
+        with self._changed:
             now = time.monotonic()
             start = max(now, self._next)
             if start > max(now, end):
@@ -322,7 +319,7 @@ class Gate:
 
     def correct(self, interval_s: float) -> None:
         """Move the next start by the interval that a request took more, or less, than expected."""
-        with self._lock:
+        with self._changed:
             self._next += interval_s * self.sharers
 
 

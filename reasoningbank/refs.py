@@ -45,9 +45,7 @@ class Ref:
         return f"Ref({self.key!r}, {self.dtype!r}, {self.rows} items from {self.source})"
 
     def __getitem__(self, name: str) -> Any:
-        if name not in {f.name for f in dataclasses.fields(self)}:
-            raise KeyError(name)
-        return getattr(self, name)
+        return vars(self)[name]
 
 
 #: What a tool accepts for a handle: the handle, its key, or its form after a trip through JSON.

@@ -157,10 +157,7 @@ def check_hosted(name: str, *, api_base: str | None = None, api_key_env: str | N
 
 
 def hosted_at(name: str) -> str | None:
-    """Return the address in the environment that a hosted model is asked at; None for its own.
-
-    LiteLLM reads it from ``PROVIDER_BASE_URL`` or ``PROVIDER_API_BASE``.
-    """
+    """Return the address of a hosted model that LiteLLM takes from the environment, if any."""
     provider = name.partition("/")[0].upper()
     for prefix in (provider, provider.removesuffix("_CHAT")):
         for variable in (f"{prefix}_BASE_URL", f"{prefix}_API_BASE"):

@@ -11,6 +11,7 @@ from dspy.utils.exceptions import AdapterParseError
 
 from reasoningbank.errors import QueryError
 from reasoningbank.sparql.query import complaint_of, update_complaint
+from reasoningbank.sparql.syntax import FIELD_MARKER
 from reasoningbank.sparql.tokens import (
     AGGREGATES,
     FORMS,
@@ -29,8 +30,6 @@ _FENCE = re.compile(r"```[ \t]*([A-Za-z]*)[ \t]*\n(.*?)(?:```|\Z)", re.DOTALL)
 #: What a model thinks before its answer, where the server does not keep it apart; templates may
 #: open it in the prompt, and a length limit may end it.
 _THOUGHT = re.compile(r"\A(?:.*</think>|\s*<think>.*)", re.DOTALL)
-#: DSPy's field markers, which small models misplace.
-_MARKER = re.compile(r"\[\[ ## \w+ ## \]\]")
 #: Words that begin a query; `line` matches if only marks precede them on their line.
 _START = re.compile(
     r"(?im)(?:(?P<line>^[ \t>*`\"']*)|(?<![\w?$:/#@.-]))"
@@ -93,7 +92,7 @@ def unparsed(failure: AdapterParseError) -> str:
 
 
 def _answer_in(text: str) -> str:
-    return _MARKER.sub("\n", _THOUGHT.sub("", text))
+    return FIELD_MARKER.sub("\n", _THOUGHT.sub("", text))
 
 
 def _candidates(text: str) -> Iterator[tuple[bool, bool, str]]:

@@ -334,10 +334,9 @@ class _Graph:
         return max(counts, default=None)
 
 
-def _read_service(triples: Iterable[Triple], client: SPARQLClient, note: str) -> ServiceDescription:
+def _read_service(triples: Sequence[Triple], client: SPARQLClient, note: str) -> ServiceDescription:
     """Read a service description; `offered` is False if the triples contain none."""
-    kept = tuple(triples)
-    graph = _Graph(kept)
+    graph = _Graph(triples)
     services = [
         s
         for s in graph.subjects
@@ -358,7 +357,7 @@ def _read_service(triples: Iterable[Triple], client: SPARQLClient, note: str) ->
         functions=of("extensionFunction", "extensionAggregate"),
         entailment=next(iter(of("defaultEntailmentRegime")), ""),
         named_graphs=_named_graphs(graph),
-        triples=kept,
+        triples=tuple(triples),
         notes=(note,) if note else (),
     )
 

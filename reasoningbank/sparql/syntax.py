@@ -17,8 +17,8 @@ MOST_CHARS = 50_000
 
 #: Also after a backslash: parsers differ in whether that is an escape.
 _ESCAPE = re.compile(r"\\u([0-9A-Fa-f]{4})|\\U([0-9A-Fa-f]{8})")
-#: DSPy's field markers, which small models write after the query.
-_MARKER = re.compile(r"\[\[ ## \w+ ## \]\]")
+#: DSPy's field markers, which small models misplace.
+FIELD_MARKER = re.compile(r"\[\[ ## \w+ ## \]\]")
 _PAIRS = {"(": ")", "{": "}", "[": "]"}
 #: Built-in functions of SPARQL 1.1 (section 17.4), then those that SPARQL 1.2 adds.
 _FUNCTIONS = """
@@ -33,24 +33,9 @@ _BEFORE_PARENTHESES = """
 FILTER BIND SELECT DISTINCT REDUCED BY HAVING ASC DESC IN NOT VALUES AS WHERE EXISTS A SEPARATOR
 """
 _MODIFIERS = ("GROUP", "HAVING", "ORDER", "LIMIT", "OFFSET", "VALUES")
-#: Words in the message of a parser, the code of the fix, what they mean, and what to do.
-_SAID = (
-    (
-        "unbound",
-        "group-by",
-        "a selected variable is neither grouped nor aggregated",
-        "add GROUP BY with every selected variable that is not inside an aggregate",
-    ),
-    (
-        "overrides an existing variable",
-        "variable-twice",
-        "SELECT gives a value to a variable that the pattern binds already",
-        "select the variable as it is, without (... AS ?name), or use another name after AS",
-    ),
-)
 _FILE = Path(__file__).with_name("mistakes.toml")
-#: The code of a fix, its sign among the tokens, and what to do.
-_MISTAKES = tomllib.loads(_FILE.read_text("utf-8"))["mistakes"]
+#: ``said`` by parsers, and ``mistakes`` by their sign among the tokens.
+_KNOWN = tomllib.loads(_FILE.read_text("utf-8"))
 #: Words that the grammar knows, besides functions and aggregates.
 _KEYWORDS = frozenset(
     f"""{_FUNCTIONS} {_BEFORE_PARENTHESES} {" ".join((*FORMS, *AGGREGATES, *_MODIFIERS))}
@@ -105,10 +90,7 @@ def syntax_error(
     code: str = "syntax-error",
     **fields: object,
 ) -> QueryError:
-    """Build the error for the offset where parsing stopped.
-
-    What is wrong and what to do are worked out from the text and a parser's message, if not given.
-    """
+    """Build the error for where parsing stopped; what is not given is worked out."""
     tokens = tokenize(query)
     # pyparsing's and Oxigraph's lists of what they expected help nobody.
     expected = "xpected" in said or "(at char" in said
@@ -121,11 +103,11 @@ def syntax_error(
     line, column = position(query, at)
     fix = ""
     if not what:
-        _, known, about, advice = next((row for row in _SAID if row[0] in said), ("", "", "", ""))
+        known = next((one for one in _KNOWN["said"] if one["words"] in said), None)
         if known and not hint:
-            fix, hint = known, advice
-        if about and expected:
-            what = about
+            fix, hint = known["code"], known["fix"]
+        if known and expected:
+            what = known["what"]
         elif said:
             near = next((i for i, t in enumerate(tokens) if t.start >= at), len(tokens))
             around = tokens[max(0, near - 4) : near + 2]
@@ -153,15 +135,13 @@ def _fixes(query: str, tokens: Sequence[Token], offset: int) -> Iterator[tuple[s
     """Yield the code and the text of fixes, the most likely first."""
     if "```" in query:
         yield "fence", "send the query alone, without ``` fences"
-    if marker := _MARKER.search(query):
+    if marker := FIELD_MARKER.search(query):
         yield "marker", f"send the query alone: remove {marker[0]} and the text after it"
     yield from _odd_character(query, tokens)
     yield from _start(tokens, offset)
     yield from _brackets(query, tokens)
     yield from _aggregate(tokens)
     yield from _mistakes(tokens)
-    if re.search(r"[=!]=\s*=|[^!<>=]==[^=]", query):
-        yield "equals", "compare with a single ="
     yield from _function(tokens)
     yield from _order(tokens)
     yield from _words(query, tokens)
@@ -178,7 +158,7 @@ def _mistakes(tokens: Sequence[Token]) -> Iterator[tuple[str, str]]:
         '""' if t.kind == "string" else t.text.upper() if t.kind == "word" else t.text
         for t in tokens
     )
-    for one in _MISTAKES:
+    for one in _KNOWN["mistakes"]:
         if found := re.search(rf"(?<!\S)(?:{one['sign']})", text):
             yield one["code"], one["fix"].format(*found.groups())
 

@@ -299,10 +299,7 @@ _BLOCKS = ("UNION", "OPTIONAL", "MINUS", "FILTER", "BIND", "VALUES", "GRAPH", "S
 
 
 def check_query_size(tokens: Iterable[Token], form: str = "query") -> list[Token]:
-    """Refuse a query that nests too deeply or has too many patterns and operators.
-
-    Returns the tokens outside all brackets.
-    """
+    """Return the tokens outside all brackets; refuse a query that is too deep or too large."""
     outer: list[Token] = []
     context = _Context()
     depth = signs = chain = 0

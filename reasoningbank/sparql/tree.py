@@ -436,8 +436,7 @@ class _Reader:
             self.at += 1
         elif token.kind == "string":
             if self._skip("^^"):
-                self._token()
-                self.at += 1
+                self._step()
             elif self.at < len(self.tokens) and self._token().kind == "tag":
                 self.at += 1
         elif token.kind not in ("iri", "name", "blank", "variable", "number") and (
