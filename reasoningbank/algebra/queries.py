@@ -229,16 +229,15 @@ _SAMPLES = (URIRef("http://term.invalid/"), scalar(1), scalar(True), Literal("x"
 
 def check_substitution(query: str, name: str, term: Term | None) -> None:
     """Check that a query is valid with a term, or some term, in place of a variable."""
-    first: QueryError | None = None
+    errors: list[QueryError] = []
     for sample in _SAMPLES if term is None else (term,):
         try:
             substitute(query, {name: sample})
         except QueryError as error:
-            first = first or error
+            errors.append(error)
         else:
             return
-    assert first is not None
-    raise first
+    raise errors[0]
 
 
 def _edit(

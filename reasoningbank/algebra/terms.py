@@ -355,26 +355,30 @@ class _Names:
         return {"@value": str(term), "@type": datatype}
 
 
+def _members(data: Any, path: str) -> Iterator[tuple[str, Any, Any]]:
+    """Yield the place, key and value of each member of a document, at any depth."""
+    several = data.items() if isinstance(data, Mapping) else ()
+    for key, member in enumerate(data) if isinstance(data, list) else several:
+        where = json_path(path, key)
+        yield where, key, member
+        if key != "@value":
+            yield from _members(member, where)
+
+
 def contexts_of(data: Any, path: str) -> Iterator[Mapping[str, Any]]:
     """Yield the contexts in a document, at any depth; a remote one is an error."""
-    if isinstance(data, list):
-        for at, item in enumerate(data):
-            yield from contexts_of(item, json_path(path, at))
-    elif isinstance(data, Mapping):
-        for key, member in data.items():
-            where = json_path(path, key)
-            if key in ("@context", "@import"):
-                several = isinstance(member, list)
-                for at, context in enumerate(member if several else [member]):
-                    if isinstance(context, str):
-                        hint = 'write the context itself, e.g. {"schema": "http://schema.org/"}'
-                        what = f"the remote context {context!r} is not fetched"
-                        place = json_path(where, at) if several else where
-                        raise ProgramError(what, where=place, hint=hint, code="remote-context")
-                    if isinstance(context, Mapping):
-                        yield context
-            if key != "@value":
-                yield from contexts_of(member, where)
+    for where, key, member in _members(data, path):
+        if key not in ("@context", "@import"):
+            continue
+        several = isinstance(member, list)
+        for at, context in enumerate(member if several else [member]):
+            if isinstance(context, str):
+                hint = 'write the context itself, e.g. {"schema": "http://schema.org/"}'
+                what = f"the remote context {context!r} is not fetched"
+                place = json_path(where, at) if several else where
+                raise ProgramError(what, where=place, hint=hint, code="remote-context")
+            if isinstance(context, Mapping):
+                yield context
 
 
 def terms_of(contexts: Iterable[Mapping[str, Any]], keyword: str, *values: str) -> frozenset[str]:
@@ -476,18 +480,12 @@ def as_prefix(namespace: str) -> str | dict[str, Any]:
 
 def _check_languages(data: Any, path: str, maps: frozenset[str]) -> None:
     """Reject language tags of values and contexts with which a processor drops the text."""
-    several = data.items() if isinstance(data, Mapping) else enumerate(data)
-    for key, member in several:
-        where = json_path(path, key)
+    for where, key, member in _members(data, path):
         tags = list(member) if key in maps and isinstance(member, Mapping) else []
-        if key == "@language":
-            tags = [member]
-        for tag in tags:
+        for tag in [member] if key == "@language" else tags:
             if isinstance(tag, str) and tag[:1] != "@" and not _LANGUAGE.fullmatch(tag):
                 what = f"{tag!r} is not a language tag"
                 raise ProgramError(what, where=where, code="bad-language-tag")
-        if isinstance(member, Mapping | list) and key != "@value":
-            _check_languages(member, where, maps)
 
 
 def is_iri(name: str) -> bool:
