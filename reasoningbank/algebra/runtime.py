@@ -15,10 +15,11 @@ from rdflib import BNode, Graph
 from reasoningbank import sparql
 from reasoningbank.algebra import web
 from reasoningbank.algebra.evaluation import Limits, Method, QueryRequest, Sent
+from reasoningbank.algebra.queries import query_outline
 from reasoningbank.algebra.terms import PREFIXES, BlankNodes, from_oxigraph, graph_from_quads
 from reasoningbank.algebra.values import Row, Table
 from reasoningbank.algebra.writes import Journal, Unanswered, Write, Writer, body_of
-from reasoningbank.errors import BudgetError, EndpointError, QueryError, UsageError
+from reasoningbank.errors import BudgetError, EndpointError, UsageError
 from reasoningbank.http import Unreachable
 
 _Kind = TypeVar("_Kind", bound=sparql.Result)
@@ -195,11 +196,8 @@ class Runtime(contextlib.AbstractContextManager["Runtime"]):
         # nothing.
         address = self._readable(endpoint)
         client = self._client(address)
+        query_outline(query, *forms)
         prepared = client.prepare(query)
-        if prepared.form not in forms:
-            what = f"expected a {' or '.join(forms)}, got a {prepared.form}"
-            hint = f"use the operation {prepared.form}"
-            raise QueryError(what, where=address, hint=hint, code="wrong-form")
         self._web.count(address)
         event: dict[str, Any] = {"event": "query", "endpoint": address, "form": prepared.form}
         most = self.limits.rows or _UNLIMITED

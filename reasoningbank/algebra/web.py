@@ -26,6 +26,7 @@ from reasoningbank.algebra.evaluation import Limits
 from reasoningbank.algebra.terms import graph_from_quads, names_of
 from reasoningbank.errors import BudgetError, EndpointError, QueryError, UsageError, read_toml
 from reasoningbank.http import ExchangeError, Reply, Unreachable, retrying, send
+from reasoningbank.ldp.exchange import GRAPH_FORMATS
 from reasoningbank.sparql.formats import parse_rdf
 from reasoningbank.version import __version__
 
@@ -187,8 +188,14 @@ ACCEPT = (
     "application/n-triples, text/turtle;q=0.95, application/ld+json;q=0.8, "
     "application/rdf+xml;q=0.7, application/n-quads;q=0.6, application/trig;q=0.6"
 )
-#: They hold no RDF, though a parser would find an empty graph there.
-_NOT_RDF = frozenset({"application/json", "application/xml", "text/plain", "text/xml"})
+#: Others, such as JSON and plain XML, hold no RDF, though a parser would find an empty graph there.
+_FORMATS = {
+    **GRAPH_FORMATS,
+    "application/x-turtle": RdfFormat.TURTLE,
+    "application/n-quads": RdfFormat.N_QUADS,
+    "application/trig": RdfFormat.TRIG,
+    "text/n3": RdfFormat.N3,
+}
 _MOST_REDIRECTS = 10
 _READING = ("GET", "HEAD")
 #: The request was not carried out, and may be later.
@@ -340,7 +347,7 @@ class Web:
 def graph_of(reply: Reply, most: int | None = None) -> Graph:
     """Return the graph of a document, including the statements of its named graphs."""
     declared = reply.media_type
-    kind = None if declared in _NOT_RDF else RdfFormat.from_media_type(declared)
+    kind = _FORMATS.get(declared)
 
     def bad(what: str, hint: str = "", code: str = "bad-rdf") -> EndpointError:
         return EndpointError(what, where=reply.url, hint=hint, code=code)
