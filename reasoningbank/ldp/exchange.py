@@ -76,7 +76,6 @@ def read_triples(body: bytes, media_type: str, base: str) -> list[ox.Triple]:
 
 
 def written(triples: Sequence[ox.Triple], media_type: str) -> bytes:
-    """Serialise a document."""
     try:
         return ox.serialize(triples, format=GRAPH_FORMATS[media_type]) or b""
     except ValueError as error:
