@@ -143,7 +143,6 @@ class Evaluation:
     prefixes: Mapping[str, str] = field(default_factory=dict)
 
     def wanting(self, **changes: Any) -> Evaluation:
-        """Return the same context with some of `wanted` changed."""
         return replace(self, wanted=replace(self.wanted, **changes))
 
     def declared(self, query: str) -> str:

@@ -263,11 +263,7 @@ class _Defined(Operation):
 
 
 def define(op: str, yields: Yield, group: str, **traits: Any) -> Callable[[_Function], _Function]:
-    """Register the operation that a function carries out, given the run and the arguments.
-
-    An argument is annotated with its kind and its description. `traits` are further attributes of
-    `Operation`; its methods `check`, `reads`, `sets` and `columns` are given as functions.
-    """
+    """Register the operation that a function carries out; `traits` go into its `Operation`."""
 
     def made(function: _Function) -> _Function:
         arguments = list(inspect.signature(function, eval_str=True).parameters.values())[1:]
@@ -303,7 +299,6 @@ def operation(name: str) -> type[Operation]:
 
 
 def kind_of(field: FieldInfo) -> Kind:
-    """Return the kind of an argument."""
     return next(part for part in field.metadata if isinstance(part, Kind))
 
 

@@ -177,7 +177,6 @@ class Part:
         return self.read(Reader(lambda call, _: call.value(run), run.base))
 
     def read(self, reader: Reader) -> Value:
-        """Read it with the reader's values for its calls."""
         return (reader.document if self.is_document else reader.value)(self.data, self.path)
 
 

@@ -58,10 +58,7 @@ def query_outline(text: str, *forms: str) -> QueryTree:
 
 
 def source_query(data: Any) -> str | None:
-    """Return the text from which a program makes a query by Substitute and Values, if it has one.
-
-    Its form and its columns are those of the query that the program makes of it.
-    """
+    """Return the text that Substitute and Values make a query of, with its form and columns."""
     while isinstance(data, Mapping) and data.get("@op") in ("Substitute", "Values"):
         data = data["args"].get("query") if isinstance(data.get("args"), Mapping) else None
     return data if isinstance(data, str) else None
@@ -179,7 +176,6 @@ class _Bracket:
     selected: set[str] = field(default_factory=set)
 
     def enter(self, token: Token, before: Token) -> None:
-        """Follow a token that is not a bracket."""
         if token.is_word("SELECT", "VALUES"):
             self.clause, self.selected = token.text.upper(), set()
         elif token.is_word("BY") and before.is_word("GROUP", "ORDER"):
@@ -321,14 +317,12 @@ def values_block(names: Sequence[str], rows: Iterable[Row]) -> str:
 
 
 def with_values(query: str, names: Sequence[str], rows: Iterable[Row]) -> str:
-    """Return a query with a VALUES block at the beginning of its WHERE, which joins with the rest.
-
-    With no names there are no rows, and so the query has none.
-    """
+    """Return a query with a VALUES block at the beginning of its WHERE."""
     shape = query_outline(query)
     tokens, opening = shape.body, _opening(shape.body)
     end = len(tokens) - 1 if opening is None else closing(tokens, opening) - 1
     there = _joining(tokens[opening or 0 : end + 1])
+    # With no names there are no rows, so any variable will do.
     names = names or sorted(there)[:1]
     absent = [name for name in names if name not in there]
     if absent or not names:
@@ -404,7 +398,6 @@ class RowFilter:
             raise ProgramError(what, hint=hint, code="bad-condition") from None
 
     def holds(self, row: Row) -> bool:
-        """Return whether it holds for a row."""
         binds = []
         for name in self.names:
             term = row.get(name)

@@ -180,7 +180,6 @@ class Runtime(contextlib.AbstractContextManager["Runtime"]):
         return self._query(sparql.BooleanResult, endpoint, query, "ASK").value
 
     def compose(self, request: QueryRequest) -> str:
-        """Return a query that answers a question."""
         if self._compose is None:
             hint = "give the run a model, or write the query itself"
             raise UsageError("the run has no model to write a query", hint=hint, code="no-model")

@@ -70,7 +70,6 @@ def locating(place: str) -> Iterator[None]:
 
 
 def one_of(words: Sequence[str], limit: int = 12) -> str:
-    """Return a short list of words for a message."""
     shown = ", ".join(words[:limit]) or "none"
     return shown + ", …" if len(words) > limit else shown
 
@@ -92,12 +91,10 @@ def scalar(value: str | bool | int | float) -> Literal:
 
 
 def fits_iri(text: str) -> bool:
-    """Return whether a text has only characters that an IRI may hold."""
     return _NOT_IN_IRI.search(text) is None
 
 
 def is_absolute(text: str) -> bool:
-    """Return whether a text is an absolute IRI."""
     return _SCHEME.match(text) is not None and fits_iri(text)
 
 
@@ -189,7 +186,6 @@ def from_oxigraph(
 
 
 def to_oxigraph(term: Term) -> pyoxigraph.NamedNode | pyoxigraph.BlankNode | pyoxigraph.Literal:
-    """Convert an rdflib term to pyoxigraph."""
     try:
         if isinstance(term, BNode):
             return pyoxigraph.BlankNode(str(term))

@@ -119,7 +119,6 @@ class Credential:
 
     @property
     def headers(self) -> dict[str, str]:
-        """The request headers that carry it."""
         if self.token:
             return {"Authorization": f"Bearer {self.token}"}
         if self.user:
@@ -227,7 +226,6 @@ class Web:
 
     @property
     def left_s(self) -> float:
-        """The seconds that are left of the run."""
         if self.limits.seconds is None:
             return float("inf")
         return self.limits.seconds - (time.monotonic() - self.began)
@@ -247,11 +245,9 @@ class Web:
         raise BudgetError(f"the run's {used} are used up", where=url, hint=hint, budget=name)
 
     def known_as(self, url: str) -> str:
-        """Return the public address of a real one."""
         return moved({real: public for public, real in self.addresses.items()}, checked(url))
 
     def credential(self, url: str) -> Credential | None:
-        """Return the credential for an address."""
         base = within((known.base for known in self.credentials), url)
         return next((known for known in self.credentials if known.base == base), None)
 

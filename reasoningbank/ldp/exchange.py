@@ -97,7 +97,6 @@ class Conditions:
             raise Refused(412, "the document already exists")
 
     def unchanged(self, tag: str) -> bool:
-        """Return whether the reader already has this representation."""
         tags = (self.if_none_match or "").replace("W/", "").split(",")
         return any(known.strip() in (tag, "*") for known in tags)
 

@@ -78,7 +78,6 @@ class Response:
 
 
 def respond(documents: Documents, request: Request) -> Response:
-    """Carry out a request on a document."""
     url = document_url(documents.base, request.path)
     if url is None:
         raise Refused(404, f"no document can have the path {request.path}")
