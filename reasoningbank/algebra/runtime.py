@@ -20,7 +20,6 @@ from reasoningbank.algebra.terms import PREFIXES, BlankNodes, from_oxigraph, gra
 from reasoningbank.algebra.values import Row, Table
 from reasoningbank.algebra.writes import Journal, Unanswered, Write, Writer, body_of
 from reasoningbank.errors import BudgetError, EndpointError, UsageError
-from reasoningbank.http import Unreachable
 
 _Kind = TypeVar("_Kind", bound=sparql.Result)
 Compose = Callable[[QueryRequest], str]
@@ -129,13 +128,8 @@ class Runtime(contextlib.AbstractContextManager["Runtime"]):
 
     def get(self, url: str) -> Graph:
         """Return the graph of a document."""
-        address = self._readable(url)
-        headers = {"Accept": web.ACCEPT}
-        try:
-            reply = self._web.ask("GET", address, headers=headers, may_follow=self._check_read)
-        except Unreachable as error:
-            what, hint = str(error), "check the address and that its server is up"
-            raise EndpointError(what, where=address, hint=hint, code="no-connection") from None
+        address, headers = self._readable(url), {"Accept": web.ACCEPT}
+        reply = self._web.ask("GET", address, headers=headers, may_follow=self._check_read)
         status = reply.status
         if not 200 <= status < 300:
             hint = _STATUS_HINTS.get(status, "try again later")

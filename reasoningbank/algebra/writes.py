@@ -383,7 +383,7 @@ class Writer:
                     raise EndpointError(what, where=order.url, code=code, status=reply.status)
                 if reply.status < 300 and entails(graph_of(reply), order.graph):
                     return True
-        except (ExchangeError, ReasoningBankError) as error:
+        except ReasoningBankError as error:
             what = f"the document cannot be read: {error}"
             raise EndpointError(what, where=order.url, code="write-unknown") from None
         what = f"the document does not show whether an earlier {order.method} was done"
@@ -395,10 +395,7 @@ class Writer:
         if order.repeatable:
             return {}
         # The server compares the condition with the document, in any format.
-        try:
-            reply = self.web.ask("HEAD", order.address, headers={"Accept": ACCEPT})
-        except Unreachable as error:
-            raise EndpointError(f"{error}", where=order.url, code="no-connection") from None
+        reply = self.web.ask("HEAD", order.address, headers={"Accept": ACCEPT})
         if reply.status in _GONE:
             return _ABSENT
         tag = reply.headers.get("ETag", "")

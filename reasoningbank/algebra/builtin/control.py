@@ -171,9 +171,7 @@ def bindings(
 
 def _check_filter(given: Mapping[str, Any], visible: Visible) -> None:
     expression = given["expression"]
-    if isinstance(expression, int) and not isinstance(expression, bool):
-        _check_position(expression)
-    elif isinstance(expression, str) and expression.isdecimal():
+    if type(expression) is int or (isinstance(expression, str) and expression.isdecimal()):
         _check_position(int(expression))
     elif isinstance(expression, str) and not expression.lstrip("?$").isidentifier():
         _condition(expression)
