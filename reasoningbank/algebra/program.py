@@ -15,7 +15,7 @@ from typing import Any
 
 from rdflib import Graph, Literal, URIRef
 
-from reasoningbank.algebra.evaluation import MOST_DEPTH, Block, Evaluation, RunBudget, VariableScope
+from reasoningbank.algebra.evaluation import MOST_DEPTH, Block, Evaluation, RunBudget
 from reasoningbank.algebra.operation import (
     YIELDED,
     Kind,
@@ -115,8 +115,8 @@ def run_program(
     if lacking:
         what = f"the variable ${lacking[0]} is not given"
         raise UsageError(what, hint="give it with --var", code="missing-variable", name=lacking[0])
-    scope = VariableScope(ChainMap({name: kept(value) for name, value in given.items()}))
-    run = Evaluation(runtime, "$", scope, RunBudget(runtime.limits), prefixes=ready.prefixes)
+    scope = ChainMap({name: kept(value) for name, value in given.items()})
+    run = Evaluation(runtime, "$", RunBudget(runtime.limits), scope, prefixes=ready.prefixes)
     if ready.block.single:
         result: Value = ready.block.nodes[0].value(run)
         return result
@@ -321,13 +321,13 @@ class _Validation:
             if name not in given:
                 continue
             where, wanted = json_path(path, "args", name), kind_of(member)
-            if wanted.reading == "block" and kind.goes_through:
-                columns = _columns(args.get(kind.goes_through))
-                seen = replace(inner, has_item=True, columns=columns, reads=set())
+            if wanted.reading == "block":
+                seen = inner
+                if kind.goes_through:
+                    columns = _columns(args.get(kind.goes_through))
+                    seen = replace(inner, has_item=True, columns=columns, reads=set())
                 args[name] = self.block(given[name], where, seen)
                 names |= seen.reads
-            elif wanted.reading == "block":
-                args[name] = self.block(given[name], where, inner)
             else:
                 with self.keeping(where):
                     args[name] = self._read(given[name], wanted, where, inner)

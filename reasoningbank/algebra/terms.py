@@ -15,7 +15,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import pyoxigraph
 from rdflib import RDF, XSD, BNode, Graph, Literal, URIRef
@@ -38,13 +38,11 @@ _MEMBERS = {
 }
 
 
-class ProgramError(QueryError):
+class ProgramError(QueryError, code="program"):
     """A program is wrong: it is malformed, or a value in it has the wrong type.
 
     `where` is the JSON path of the place, `code` names the kind of mistake.
     """
-
-    default_code: ClassVar[str] = "program"
 
 
 def json_path(parent: str, *steps: str | int) -> str:
