@@ -412,7 +412,8 @@ class Documents:
         if self._folder is not None:
             self._folder.write(url, own, new=new)
         kept = [t for member in members for t in links(url, member, item=self._is_item(member))]
-        update = f"{gone(url)}CREATE SILENT GRAPH <{url}> ;\n{added(url, [*own, *kept])}"
+        update = "" if new else gone(url)
+        update += f"CREATE SILENT GRAPH <{url}> ;\n{added(url, [*own, *kept])}"
         if (parent := parent_of(self.base, url)) is not None:
             link = links(parent, url, item=is_item(url, own))
             # What the document itself states of the links was removed with the old ones.
