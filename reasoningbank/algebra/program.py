@@ -36,7 +36,7 @@ from reasoningbank.algebra.terms import (
     locating,
     one_of,
 )
-from reasoningbank.algebra.values import Stream, Table, Value, flattened, form_of, kept, names_in
+from reasoningbank.algebra.values import Stream, Table, Value, as_stream, flattened, form_of, kept
 from reasoningbank.errors import QueryError, UsageError
 
 #: Replaces addresses that only a run knows while a document is checked.
@@ -403,10 +403,7 @@ def _columns(part: Any) -> tuple[str, ...] | None:
     """Return the columns of the rows that a value yields; None if the program cannot say."""
     if isinstance(part, OperationCall | Part):
         return part.columns
-    if isinstance(part, Table):
-        return part.vars
-    rows = isinstance(part, list) and part and all(isinstance(row, Mapping) for row in part)
-    return names_in(part) if rows else None
+    return as_stream(part).columns if isinstance(part, Table | list) else None
 
 
 def _sample(call: OperationCall, key: str | None) -> Value:
