@@ -157,9 +157,12 @@ def _check_result(made: str, hint: str) -> None:
         raise ProgramError(what, hint=hint, code="invalid-result", cause=error.code) from None
 
 
-def _blank(name: str) -> ProgramError:
-    hint = "no query can refer to it: ask for its parts in one query"
-    return ProgramError(f"?{name} is a blank node", hint=hint, code="blank-node", name=name)
+def _written(name: str, term: Term) -> str:
+    """Return the SPARQL text of the term of a variable."""
+    if isinstance(term, BNode):
+        hint = "no query can refer to it: ask for its parts in one query"
+        raise ProgramError(f"?{name} is a blank node", hint=hint, code="blank-node", name=name)
+    return to_sparql(term)
 
 
 def _no_variable(wanted: str, there: Iterable[str], hint: str = "") -> ProgramError:
@@ -193,12 +196,7 @@ def substitute(query: str, terms: Mapping[str, Term]) -> str:
     if not any(name in there for name in terms):
         raise _no_variable(" or ".join(f"?{name}" for name in terms) or "variable", there)
     _check_minus(query, tokens, terms)
-    written: dict[str, str] = {}
-    for name, term in terms.items():
-        if name in there:
-            if isinstance(term, BNode):
-                raise _blank(name)
-            written[name] = to_sparql(term)
+    written = {name: _written(name, term) for name, term in terms.items() if name in there}
     around = [_Bracket()]
     edits: list[Edit] = []
     for at, token in enumerate(tokens):
@@ -301,12 +299,8 @@ def values_block(names: Sequence[str], rows: Iterable[Row]) -> str:
     lines: list[str] = []
     size = 0
     for row in rows:
-        cells = []
-        for name in names:
-            term = row.get(name)
-            if isinstance(term, BNode):
-                raise _blank(name)
-            cells.append("UNDEF" if term is None else to_sparql(term))
+        terms = ((name, row.get(name)) for name in names)
+        cells = ("UNDEF" if term is None else _written(name, term) for name, term in terms)
         lines.append(f"  ({' '.join(cells)})\n")
         size += len(lines[-1])
         if size > MOST_CHARS:

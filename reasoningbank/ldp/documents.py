@@ -294,11 +294,18 @@ class Documents:
             held = self._store.quads_for_pattern(None, None, None, graph)
             return Document(url, tuple(quad.triple for quad in held))
 
+    def existing(self, url: str) -> Document:
+        """Return a document, or raise `Refused` (404)."""
+        document = self.read(url)
+        if document is None:
+            raise Refused(404, f"no document at {url}")
+        return document
+
     def written(self) -> dict[str, list[ox.Triple]]:
         """Return the written triples of every document that is not empty, by address."""
         with self._lock:
             urls = sorted(graph.value for graph in self._store.named_graphs())
-            return {url: own for url in urls if (own := self._own(self.read(url)))}
+            return {url: own for url in urls if (own := self._own(self.existing(url)))}
 
     def put(
         self,
@@ -315,7 +322,7 @@ class Documents:
         with self._lock:
             before = self.read(url)
             check(None if before is None else before.version)
-            own = self._own(before) if add else []
+            own = self._own(before) if add and before else []
             self._write(url, [*own, *triples], new=before is None)
             return before is None
 
@@ -328,10 +335,8 @@ class Documents:
         """Replace a document by a function of its triples; see `put`."""
         for _ in range(_MAX_TRIES):
             with self._lock:
-                before = self.read(url)
+                before = self.existing(url)
                 own = self._own(before)
-            if before is None:
-                raise Refused(404, f"no document at {url}")
             check(before.version)
             # A long computation must not hold the lock.
             changed = change(own)
@@ -345,10 +350,7 @@ class Documents:
     def delete(self, url: str, check: Check = lambda _: None) -> None:
         """Remove a document."""
         with self._lock:
-            document = self.read(url)
-            if document is None:
-                raise Refused(404, f"no document at {url}")
-            check(document.version)
+            check(self.existing(url).version)
             parent = parent_of(self.base, url)
             if parent is None:
                 raise Refused(405, "the base cannot be removed", {"Allow": "GET, HEAD, PUT"})
@@ -385,10 +387,8 @@ class Documents:
         found = self._store.quads_for_pattern(graph, CONTAINS, None, graph)
         return [quad.object.value for quad in found if isinstance(quad.object, ox.NamedNode)]
 
-    def _own(self, document: Document | None) -> list[ox.Triple]:
+    def _own(self, document: Document) -> list[ox.Triple]:
         """Return a document's triples without the server's membership triples."""
-        if document is None:
-            return []
         return without_links(document.url, document.triples, self._members(document.url))
 
     def _write(self, url: str, triples: Iterable[ox.Triple], *, new: bool) -> None:

@@ -84,7 +84,7 @@ def respond(documents: Documents, request: Request) -> Response:
     if request.query:
         raise Refused(404, "a document's address has no query")
     if request.method in ("GET", "HEAD"):
-        return _got(documents.read(url), url, request)
+        return _got(documents.existing(url), request)
     if request.method == "OPTIONS":
         return Response(204, _ALLOWED)
     if request.method == "DELETE":
@@ -102,9 +102,7 @@ def respond(documents: Documents, request: Request) -> Response:
     return _done(documents, url, 201 if created else 200)
 
 
-def _got(document: Document | None, url: str, request: Request) -> Response:
-    if document is None:
-        raise Refused(404, f"no document at {url}")
+def _got(document: Document, request: Request) -> Response:
     media_type = request.wanted("documents are", GRAPH_FORMATS)
     tag = _tag(document, media_type)
     kind = "BasicContainer" if document.is_container else "RDFSource"
@@ -122,10 +120,7 @@ def _got(document: Document | None, url: str, request: Request) -> Response:
 
 def _made_member(documents: Documents, container: str, request: Request) -> Response:
     """Make a member of a container with the name that the request asks for, or one like it."""
-    outer = documents.read(container)
-    if outer is None:
-        raise Refused(404, f"no document at {container}")
-    request.conditions.check(outer.version)
+    request.conditions.check(documents.existing(container).version)
     wanted = quote(unquote(request.headers["Slug"]).strip("/ ")[:_MAX_NAME], safe="")
     names = [wanted] if wanted.strip(".") else []
     is_container = f"<{_LDP}BasicContainer>" in request.headers.get("Link", "")
