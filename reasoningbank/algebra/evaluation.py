@@ -79,16 +79,6 @@ def naming_columns(request: QueryRequest) -> str:
 
 
 @dataclass(frozen=True)
-class VariableScope:
-    """The variables of one block, inside those around it, with the current item of a ForEach."""
-
-    variables: ChainMap[str, Value]
-    item: Value = None
-    columns: tuple[str, ...] | None = None
-    rows: tuple[int, ...] = ()
-
-
-@dataclass(frozen=True)
 class Block:
     """Operations that an operation runs by itself: one, or several in order."""
 
@@ -133,8 +123,11 @@ class Evaluation:
 
     runtime: Runtime
     path: str
-    scope: VariableScope
     budget: RunBudget
+    variables: ChainMap[str, Value]  #: Those of the block, inside those around it
+    item: Value = None  #: The current item of the innermost ForEach
+    columns: tuple[str, ...] | None = None  #: The variables that its rows may have
+    rows: tuple[int, ...] = ()  #: The positions of the current items, of the outermost first
     #: What a query has to be that this operation's result is, or is put into
     wanted: QueryRequest = QueryRequest()
     base: str | None = None  #: The address against which relative IRIs of JSON-LD are resolved
@@ -143,16 +136,16 @@ class Evaluation:
     prefixes: Mapping[str, str] = field(default_factory=dict)
 
     def wanting(self, **changes: Any) -> Evaluation:
-        """Return the same context with some of `wanted` changed."""
         return replace(self, wanted=replace(self.wanted, **changes))
 
     def declared(self, query: str) -> str:
         """Return a query that declares the program's prefixes that it uses."""
         return complete_prefixes(query, self.prefixes).text if self.prefixes else query
 
-    def block(self, block: Block, scope: VariableScope) -> Value:
+    def block(self, block: Block, **item: Any) -> Value:
         """Run a block in a scope of its own and return its result, read into memory."""
-        inner = replace(self, scope=scope, wanted=QueryRequest())
+        variables = self.variables.new_child()
+        inner = replace(self, variables=variables, wanted=QueryRequest(), **item)
         if block.single:
             return kept(block.nodes[0].value(inner))
         return [kept(node.value(inner)) for node in block.nodes]

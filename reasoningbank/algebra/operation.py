@@ -100,7 +100,6 @@ String = Annotated[
 ]
 #: A string; of a term, its text with its language.
 Text = Annotated[Literal, _TEXT]
-#: A plain string.
 PlainText = Annotated[str, Kind("str", "a string", _TERMS, convert.as_plain, ("string",))]
 #: A query or an update.
 Query = Annotated[str, Kind("Query", "a SPARQL text", _TERMS, convert.as_plain, ("string",))]
@@ -120,7 +119,6 @@ Texts = Annotated[list[Literal], _list("List[str]", "a list of strings", _LISTS,
 Rows = Annotated[
     Stream, Kind("Table | List", "a table or a list", _ROWS, convert.as_stream, _IN_ROWS)
 ]
-#: Rows only.
 TableLike = Annotated[Table, Kind("Table", "a table", _ROWS, convert.as_table, _IN_ROWS)]
 _ROWS_OR_ROW = ("Table | List | Row", "a table, a list or a row")
 RowsOrRow = Annotated[
@@ -138,7 +136,6 @@ Names = Annotated[Sequence[str], _list("List[str]", "a list of names", _NONE, _N
 #: A whole number, or an expression.
 _POSITION = ("int | str", "a whole number or an expression")
 Position = Annotated[Literal, Kind(*_POSITION, _TERMS, convert.as_position, ("string", "count"))]
-#: A number of workers.
 Concurrency = Annotated[int, Kind("int", "a number", _NONE, convert.as_workers, ("count",))]
 #: True or false, written in the program itself.
 Flag = Annotated[bool, Kind("bool", "true or false", _NONE, convert.as_flag, ("boolean",))]
@@ -263,11 +260,7 @@ class _Defined(Operation):
 
 
 def define(op: str, yields: Yield, group: str, **traits: Any) -> Callable[[_Function], _Function]:
-    """Register the operation that a function carries out, given the run and the arguments.
-
-    An argument is annotated with its kind and its description. `traits` are further attributes of
-    `Operation`; its methods `check`, `reads`, `sets` and `columns` are given as functions.
-    """
+    """Register the operation that a function carries out; `traits` go into its `Operation`."""
 
     def made(function: _Function) -> _Function:
         arguments = list(inspect.signature(function, eval_str=True).parameters.values())[1:]
@@ -303,7 +296,6 @@ def operation(name: str) -> type[Operation]:
 
 
 def kind_of(field: FieldInfo) -> Kind:
-    """Return the kind of an argument."""
     return next(part for part in field.metadata if isinstance(part, Kind))
 
 
@@ -352,7 +344,7 @@ def agent_prompt(names: Iterable[str] | None = None) -> str:
     lines = [_RULES, "Operations"]
     for kind in _kinds(names):
         lines += [signature(kind), *(f"  {line}" for line in _text(kind).splitlines() if line)]
-        lines += [f"  {_short(_call(kind, one))}" for one in kind.examples[:1]]
+        lines += [f"  {convert.json_text(_call(kind, one))}" for one in kind.examples[:1]]
     return "\n".join(lines) + "\n"
 
 
@@ -375,13 +367,9 @@ def _section(kind: type[Operation], level: int) -> str:
 
 
 def _fenced(data: Any) -> list[str]:
-    short = _short(data)
+    short = convert.json_text(data)
     text = short if len(short) <= _LINE else json.dumps(data, ensure_ascii=False, indent=2)
     return ["```json", text, "```"]
-
-
-def _short(data: Any) -> str:
-    return json.dumps(data, ensure_ascii=False)
 
 
 def _call(kind: type[Operation], example: Example) -> dict[str, Any]:

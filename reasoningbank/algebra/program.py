@@ -15,7 +15,7 @@ from typing import Any
 
 from rdflib import Graph, Literal, URIRef
 
-from reasoningbank.algebra.evaluation import MOST_DEPTH, Block, Evaluation, RunBudget, VariableScope
+from reasoningbank.algebra.evaluation import MOST_DEPTH, Block, Evaluation, RunBudget
 from reasoningbank.algebra.operation import (
     YIELDED,
     Kind,
@@ -36,7 +36,7 @@ from reasoningbank.algebra.terms import (
     locating,
     one_of,
 )
-from reasoningbank.algebra.values import Stream, Table, Value, flattened, form_of, kept, names_in
+from reasoningbank.algebra.values import Stream, Table, Value, as_stream, flattened, form_of, kept
 from reasoningbank.errors import QueryError, UsageError
 
 #: Replaces addresses that only a run knows while a document is checked.
@@ -115,8 +115,8 @@ def run_program(
     if lacking:
         what = f"the variable ${lacking[0]} is not given"
         raise UsageError(what, hint="give it with --var", code="missing-variable", name=lacking[0])
-    scope = VariableScope(ChainMap({name: kept(value) for name, value in given.items()}))
-    run = Evaluation(runtime, "$", scope, RunBudget(runtime.limits), prefixes=ready.prefixes)
+    scope = ChainMap({name: kept(value) for name, value in given.items()})
+    run = Evaluation(runtime, "$", RunBudget(runtime.limits), scope, prefixes=ready.prefixes)
     if ready.block.single:
         result: Value = ready.block.nodes[0].value(run)
         return result
@@ -177,7 +177,6 @@ class Part:
         return self.read(Reader(lambda call, _: call.value(run), run.base))
 
     def read(self, reader: Reader) -> Value:
-        """Read it with the reader's values for its calls."""
         return (reader.document if self.is_document else reader.value)(self.data, self.path)
 
 
@@ -322,13 +321,13 @@ class _Validation:
             if name not in given:
                 continue
             where, wanted = json_path(path, "args", name), kind_of(member)
-            if wanted.reading == "block" and kind.goes_through:
-                columns = _columns(args.get(kind.goes_through))
-                seen = replace(inner, has_item=True, columns=columns, reads=set())
+            if wanted.reading == "block":
+                seen = inner
+                if kind.goes_through:
+                    columns = _columns(args.get(kind.goes_through))
+                    seen = replace(inner, has_item=True, columns=columns, reads=set())
                 args[name] = self.block(given[name], where, seen)
                 names |= seen.reads
-            elif wanted.reading == "block":
-                args[name] = self.block(given[name], where, inner)
             else:
                 with self.keeping(where):
                     args[name] = self._read(given[name], wanted, where, inner)
@@ -404,10 +403,7 @@ def _columns(part: Any) -> tuple[str, ...] | None:
     """Return the columns of the rows that a value yields; None if the program cannot say."""
     if isinstance(part, OperationCall | Part):
         return part.columns
-    if isinstance(part, Table):
-        return part.vars
-    rows = isinstance(part, list) and part and all(isinstance(row, Mapping) for row in part)
-    return names_in(part) if rows else None
+    return as_stream(part).columns if isinstance(part, Table | list) else None
 
 
 def _sample(call: OperationCall, key: str | None) -> Value:

@@ -58,10 +58,7 @@ def query_outline(text: str, *forms: str) -> QueryTree:
 
 
 def source_query(data: Any) -> str | None:
-    """Return the text from which a program makes a query by Substitute and Values, if it has one.
-
-    Its form and its columns are those of the query that the program makes of it.
-    """
+    """Return the text that Substitute and Values make a query of, with its form and columns."""
     while isinstance(data, Mapping) and data.get("@op") in ("Substitute", "Values"):
         data = data["args"].get("query") if isinstance(data.get("args"), Mapping) else None
     return data if isinstance(data, str) else None
@@ -160,9 +157,12 @@ def _check_result(made: str, hint: str) -> None:
         raise ProgramError(what, hint=hint, code="invalid-result", cause=error.code) from None
 
 
-def _blank(name: str) -> ProgramError:
-    hint = "no query can refer to it: ask for its parts in one query"
-    return ProgramError(f"?{name} is a blank node", hint=hint, code="blank-node", name=name)
+def _written(name: str, term: Term) -> str:
+    """Return the SPARQL text of the term of a variable."""
+    if isinstance(term, BNode):
+        hint = "no query can refer to it: ask for its parts in one query"
+        raise ProgramError(f"?{name} is a blank node", hint=hint, code="blank-node", name=name)
+    return to_sparql(term)
 
 
 def _no_variable(wanted: str, there: Iterable[str], hint: str = "") -> ProgramError:
@@ -179,7 +179,6 @@ class _Bracket:
     selected: set[str] = field(default_factory=set)
 
     def enter(self, token: Token, before: Token) -> None:
-        """Follow a token that is not a bracket."""
         if token.is_word("SELECT", "VALUES"):
             self.clause, self.selected = token.text.upper(), set()
         elif token.is_word("BY") and before.is_word("GROUP", "ORDER"):
@@ -197,12 +196,7 @@ def substitute(query: str, terms: Mapping[str, Term]) -> str:
     if not any(name in there for name in terms):
         raise _no_variable(" or ".join(f"?{name}" for name in terms) or "variable", there)
     _check_minus(query, tokens, terms)
-    written: dict[str, str] = {}
-    for name, term in terms.items():
-        if name in there:
-            if isinstance(term, BNode):
-                raise _blank(name)
-            written[name] = to_sparql(term)
+    written = {name: _written(name, term) for name, term in terms.items() if name in there}
     around = [_Bracket()]
     edits: list[Edit] = []
     for at, token in enumerate(tokens):
@@ -229,16 +223,15 @@ _SAMPLES = (URIRef("http://term.invalid/"), scalar(1), scalar(True), Literal("x"
 
 def check_substitution(query: str, name: str, term: Term | None) -> None:
     """Check that a query is valid with a term, or some term, in place of a variable."""
-    first: QueryError | None = None
+    errors: list[QueryError] = []
     for sample in _SAMPLES if term is None else (term,):
         try:
             substitute(query, {name: sample})
         except QueryError as error:
-            first = first or error
+            errors.append(error)
         else:
             return
-    assert first is not None
-    raise first
+    raise errors[0]
 
 
 def _edit(
@@ -306,12 +299,8 @@ def values_block(names: Sequence[str], rows: Iterable[Row]) -> str:
     lines: list[str] = []
     size = 0
     for row in rows:
-        cells = []
-        for name in names:
-            term = row.get(name)
-            if isinstance(term, BNode):
-                raise _blank(name)
-            cells.append("UNDEF" if term is None else to_sparql(term))
+        terms = ((name, row.get(name)) for name in names)
+        cells = ("UNDEF" if term is None else _written(name, term) for name, term in terms)
         lines.append(f"  ({' '.join(cells)})\n")
         size += len(lines[-1])
         if size > MOST_CHARS:
@@ -322,14 +311,12 @@ def values_block(names: Sequence[str], rows: Iterable[Row]) -> str:
 
 
 def with_values(query: str, names: Sequence[str], rows: Iterable[Row]) -> str:
-    """Return a query with a VALUES block at the beginning of its WHERE, which joins with the rest.
-
-    With no names there are no rows, and so the query has none.
-    """
+    """Return a query with a VALUES block at the beginning of its WHERE."""
     shape = query_outline(query)
     tokens, opening = shape.body, _opening(shape.body)
     end = len(tokens) - 1 if opening is None else closing(tokens, opening) - 1
     there = _joining(tokens[opening or 0 : end + 1])
+    # With no names there are no rows, so any variable will do.
     names = names or sorted(there)[:1]
     absent = [name for name in names if name not in there]
     if absent or not names:
@@ -405,7 +392,6 @@ class RowFilter:
             raise ProgramError(what, hint=hint, code="bad-condition") from None
 
     def holds(self, row: Row) -> bool:
-        """Return whether it holds for a row."""
         binds = []
         for name in self.names:
             term = row.get(name)

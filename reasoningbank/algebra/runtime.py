@@ -15,11 +15,11 @@ from rdflib import BNode, Graph
 from reasoningbank import sparql
 from reasoningbank.algebra import web
 from reasoningbank.algebra.evaluation import Limits, Method, QueryRequest, Sent
+from reasoningbank.algebra.queries import query_outline
 from reasoningbank.algebra.terms import PREFIXES, BlankNodes, from_oxigraph, graph_from_quads
 from reasoningbank.algebra.values import Row, Table
 from reasoningbank.algebra.writes import Journal, Unanswered, Write, Writer, body_of
-from reasoningbank.errors import BudgetError, EndpointError, QueryError, UsageError
-from reasoningbank.http import Unreachable
+from reasoningbank.errors import BudgetError, EndpointError, UsageError
 
 _Kind = TypeVar("_Kind", bound=sparql.Result)
 Compose = Callable[[QueryRequest], str]
@@ -128,13 +128,8 @@ class Runtime(contextlib.AbstractContextManager["Runtime"]):
 
     def get(self, url: str) -> Graph:
         """Return the graph of a document."""
-        address = self._readable(url)
-        headers = {"Accept": web.ACCEPT}
-        try:
-            reply = self._web.ask("GET", address, headers=headers, may_follow=self._check_read)
-        except Unreachable as error:
-            what, hint = str(error), "check the address and that its server is up"
-            raise EndpointError(what, where=address, hint=hint, code="no-connection") from None
+        address, headers = self._readable(url), {"Accept": web.ACCEPT}
+        reply = self._web.ask("GET", address, headers=headers, may_follow=self._check_read)
         status = reply.status
         if not 200 <= status < 300:
             hint = _STATUS_HINTS.get(status, "try again later")
@@ -179,7 +174,6 @@ class Runtime(contextlib.AbstractContextManager["Runtime"]):
         return self._query(sparql.BooleanResult, endpoint, query, "ASK").value
 
     def compose(self, request: QueryRequest) -> str:
-        """Return a query that answers a question."""
         if self._compose is None:
             hint = "give the run a model, or write the query itself"
             raise UsageError("the run has no model to write a query", hint=hint, code="no-model")
@@ -195,11 +189,8 @@ class Runtime(contextlib.AbstractContextManager["Runtime"]):
         # nothing.
         address = self._readable(endpoint)
         client = self._client(address)
+        query_outline(query, *forms)
         prepared = client.prepare(query)
-        if prepared.form not in forms:
-            what = f"expected a {' or '.join(forms)}, got a {prepared.form}"
-            hint = f"use the operation {prepared.form}"
-            raise QueryError(what, where=address, hint=hint, code="wrong-form")
         self._web.count(address)
         event: dict[str, Any] = {"event": "query", "endpoint": address, "form": prepared.form}
         most = self.limits.rows or _UNLIMITED

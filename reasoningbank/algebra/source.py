@@ -80,15 +80,11 @@ def parse_program(text: str) -> Any:
 
 
 def with_prefixes(data: Any, known: Mapping[str, str]) -> Any:
-    """Return a program whose queries, updates and JSON-LD declare the known prefixes they use.
-
-    Models write ``dct:title`` without its declaration. What is not a program, or nested too deeply,
-    is returned as it is: `mistakes` reports it.
-    """
+    """Return a program whose queries, updates and JSON-LD declare the known prefixes they use."""
     try:
         return _declared(data, known)
     except RecursionError:
-        return data
+        return data  # `mistakes` reports it
 
 
 def _declared(data: Any, known: Mapping[str, str]) -> Any:
@@ -195,7 +191,6 @@ class Reader:
         return self.document(data, path)
 
     def document(self, data: Any, path: str) -> Graph:
-        """Read a JSON-LD document."""
         contexts = list(contexts_of(data, path))
         filling = _Filling(
             self.evaluate,

@@ -15,7 +15,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import pyoxigraph
 from rdflib import RDF, XSD, BNode, Graph, Literal, URIRef
@@ -38,13 +38,11 @@ _MEMBERS = {
 }
 
 
-class ProgramError(QueryError):
+class ProgramError(QueryError, code="program"):
     """A program is wrong: it is malformed, or a value in it has the wrong type.
 
     `where` is the JSON path of the place, `code` names the kind of mistake.
     """
-
-    default_code: ClassVar[str] = "program"
 
 
 def json_path(parent: str, *steps: str | int) -> str:
@@ -70,7 +68,6 @@ def locating(place: str) -> Iterator[None]:
 
 
 def one_of(words: Sequence[str], limit: int = 12) -> str:
-    """Return a short list of words for a message."""
     shown = ", ".join(words[:limit]) or "none"
     return shown + ", …" if len(words) > limit else shown
 
@@ -92,12 +89,10 @@ def scalar(value: str | bool | int | float) -> Literal:
 
 
 def fits_iri(text: str) -> bool:
-    """Return whether a text has only characters that an IRI may hold."""
     return _NOT_IN_IRI.search(text) is None
 
 
 def is_absolute(text: str) -> bool:
-    """Return whether a text is an absolute IRI."""
     return _SCHEME.match(text) is not None and fits_iri(text)
 
 
@@ -189,7 +184,6 @@ def from_oxigraph(
 
 
 def to_oxigraph(term: Term) -> pyoxigraph.NamedNode | pyoxigraph.BlankNode | pyoxigraph.Literal:
-    """Convert an rdflib term to pyoxigraph."""
     try:
         if isinstance(term, BNode):
             return pyoxigraph.BlankNode(str(term))
@@ -355,26 +349,30 @@ class _Names:
         return {"@value": str(term), "@type": datatype}
 
 
+def _members(data: Any, path: str) -> Iterator[tuple[str, Any, Any]]:
+    """Yield the place, key and value of each member of a document, at any depth."""
+    several = data.items() if isinstance(data, Mapping) else ()
+    for key, member in enumerate(data) if isinstance(data, list) else several:
+        where = json_path(path, key)
+        yield where, key, member
+        if key != "@value":
+            yield from _members(member, where)
+
+
 def contexts_of(data: Any, path: str) -> Iterator[Mapping[str, Any]]:
     """Yield the contexts in a document, at any depth; a remote one is an error."""
-    if isinstance(data, list):
-        for at, item in enumerate(data):
-            yield from contexts_of(item, json_path(path, at))
-    elif isinstance(data, Mapping):
-        for key, member in data.items():
-            where = json_path(path, key)
-            if key in ("@context", "@import"):
-                several = isinstance(member, list)
-                for at, context in enumerate(member if several else [member]):
-                    if isinstance(context, str):
-                        hint = 'write the context itself, e.g. {"schema": "http://schema.org/"}'
-                        what = f"the remote context {context!r} is not fetched"
-                        place = json_path(where, at) if several else where
-                        raise ProgramError(what, where=place, hint=hint, code="remote-context")
-                    if isinstance(context, Mapping):
-                        yield context
-            if key != "@value":
-                yield from contexts_of(member, where)
+    for where, key, member in _members(data, path):
+        if key not in ("@context", "@import"):
+            continue
+        several = isinstance(member, list)
+        for at, context in enumerate(member if several else [member]):
+            if isinstance(context, str):
+                hint = 'write the context itself, e.g. {"schema": "http://schema.org/"}'
+                what = f"the remote context {context!r} is not fetched"
+                place = json_path(where, at) if several else where
+                raise ProgramError(what, where=place, hint=hint, code="remote-context")
+            if isinstance(context, Mapping):
+                yield context
 
 
 def terms_of(contexts: Iterable[Mapping[str, Any]], keyword: str, *values: str) -> frozenset[str]:
@@ -476,18 +474,12 @@ def as_prefix(namespace: str) -> str | dict[str, Any]:
 
 def _check_languages(data: Any, path: str, maps: frozenset[str]) -> None:
     """Reject language tags of values and contexts with which a processor drops the text."""
-    several = data.items() if isinstance(data, Mapping) else enumerate(data)
-    for key, member in several:
-        where = json_path(path, key)
+    for where, key, member in _members(data, path):
         tags = list(member) if key in maps and isinstance(member, Mapping) else []
-        if key == "@language":
-            tags = [member]
-        for tag in tags:
+        for tag in [member] if key == "@language" else tags:
             if isinstance(tag, str) and tag[:1] != "@" and not _LANGUAGE.fullmatch(tag):
                 what = f"{tag!r} is not a language tag"
                 raise ProgramError(what, where=where, code="bad-language-tag")
-        if isinstance(member, Mapping | list) and key != "@value":
-            _check_languages(member, where, maps)
 
 
 def is_iri(name: str) -> bool:

@@ -121,16 +121,16 @@ def json_chunks(value: Value) -> Iterator[str]:
             yield from json_chunks(item)
         yield "]"
     elif isinstance(value, Table):
-        yield f'{{"head": {{"vars": {_text(list(value.vars))}}}, "results": {{"bindings": ['
+        yield f'{{"head": {{"vars": {json_text(list(value.vars))}}}, "results": {{"bindings": ['
         for number, row in enumerate(value.rows):
             yield ",\n" if number else ""
-            yield _text(_binding(row, value.vars))
+            yield json_text(_binding(row, value.vars))
         yield "]}}"
     else:
-        yield _text(to_json(value))
+        yield json_text(to_json(value))
 
 
-def _text(data: Any) -> str:
+def json_text(data: Any) -> str:
     return json.dumps(data, ensure_ascii=False)
 
 

@@ -119,7 +119,6 @@ class Credential:
 
     @property
     def headers(self) -> dict[str, str]:
-        """The request headers that carry it."""
         if self.token:
             return {"Authorization": f"Bearer {self.token}"}
         if self.user:
@@ -141,9 +140,9 @@ def tls_context(credential: Credential | None) -> ssl.SSLContext:
             # The empty password prevents a prompt on the terminal.
             context.load_cert_chain(credential.certificate, credential.key, lambda: "")
     except (OSError, ValueError) as error:
-        what, where = f"a certificate or key cannot be read: {error}", "credential for "
+        what = f"a certificate or key cannot be read: {error}"
         hint = "give PEM files, the key without a password"
-        where += credential.base
+        where = f"credential for {credential.base}"
         raise UsageError(what, where=where, hint=hint, code="bad-credential") from None
     return context
 
@@ -227,7 +226,6 @@ class Web:
 
     @property
     def left_s(self) -> float:
-        """The seconds that are left of the run."""
         if self.limits.seconds is None:
             return float("inf")
         return self.limits.seconds - (time.monotonic() - self.began)
@@ -247,11 +245,9 @@ class Web:
         raise BudgetError(f"the run's {used} are used up", where=url, hint=hint, budget=name)
 
     def known_as(self, url: str) -> str:
-        """Return the public address of a real one."""
         return moved({real: public for public, real in self.addresses.items()}, checked(url))
 
     def credential(self, url: str) -> Credential | None:
-        """Return the credential for an address."""
         base = within((known.base for known in self.credentials), url)
         return next((known for known in self.credentials if known.base == base), None)
 
@@ -278,10 +274,12 @@ class Web:
                     pause=self.pause,
                 )
             except ExchangeError as lost:
-                if not reading or isinstance(lost, Unreachable):
+                if not reading:
                     raise
-                hint = "try again later"
-                raise EndpointError(f"{lost}", where=url, hint=hint, code="no-reply") from None
+                hint, code = "try again later", "no-reply"
+                if isinstance(lost, Unreachable):
+                    hint, code = "check the address and that its server is up", "no-connection"
+                raise EndpointError(f"{lost}", where=url, hint=hint, code=code) from None
             target = reply.headers.get("Location")
             follows = (301, 302, 303, 307, 308) if reading else (307, 308)
             if reply.status not in follows or target is None:

@@ -73,10 +73,7 @@ class Write:
 
 
 class Journal:
-    """The writes of one run, in memory and, if a file is given, on disk.
-
-    `program` identifies the program; only the same program can `resume` a journal.
-    """
+    """The writes of one run, in memory and, if a file is given, on disk."""
 
     def __init__(
         self, file: Path | None = None, *, program: str = "", resume: bool = False
@@ -122,10 +119,7 @@ class Journal:
             self._db.close()
 
     def earlier(self, method: str, url: str, digest: str) -> Write | None:
-        """Return the done or unanswered write of an earlier run that this one would repeat.
-
-        Each is returned once; None if the write is to be done.
-        """
+        """Return, once each, the done or unanswered write of an earlier run; None if to be done."""
         with self._lock:
             waiting = self._known[method, url, digest]
             return waiting.popleft() if waiting else None
@@ -157,17 +151,14 @@ class Journal:
             return tuple(self._writes[number] for number in sorted(self._writes))
 
     def draw(self, place: str = "") -> str:
-        """Return a random UUID; a resumed run draws the same ones at the same places.
-
-        A place is an operation and its row, since concurrent rows draw in another order each time.
-        """
+        """Return a random UUID; a resumed run draws the same ones at the same places."""
+        # A place is an operation and its row: concurrent rows draw in another order each time.
         with self._lock:
             self._drawn[place] += 1
             text = f"{self._seed} {place} {self._drawn[place]}"
         return str(uuid.UUID(bytes=hashlib.sha256(text.encode()).digest()[:16], version=4))
 
     def _read(self, program: str) -> None:
-        """Read what earlier runs recorded."""
         found = self._run("SELECT format, program, seed FROM journal") or [("", "", "")]
         kind, owner, self._seed = found[0]
         if kind != _FORMAT:
@@ -392,7 +383,7 @@ class Writer:
                     raise EndpointError(what, where=order.url, code=code, status=reply.status)
                 if reply.status < 300 and entails(graph_of(reply), order.graph):
                     return True
-        except (ExchangeError, ReasoningBankError) as error:
+        except ReasoningBankError as error:
             what = f"the document cannot be read: {error}"
             raise EndpointError(what, where=order.url, code="write-unknown") from None
         what = f"the document does not show whether an earlier {order.method} was done"
@@ -404,10 +395,7 @@ class Writer:
         if order.repeatable:
             return {}
         # The server compares the condition with the document, in any format.
-        try:
-            reply = self.web.ask("HEAD", order.address, headers={"Accept": ACCEPT})
-        except Unreachable as error:
-            raise EndpointError(f"{error}", where=order.url, code="no-connection") from None
+        reply = self.web.ask("HEAD", order.address, headers={"Accept": ACCEPT})
         if reply.status in _GONE:
             return _ABSENT
         tag = reply.headers.get("ETag", "")

@@ -165,7 +165,6 @@ class Folder:
             raise UsageError(f"cannot be made: {error.strerror}", where=str(root)) from error
 
     def documents(self) -> Iterator[tuple[str, list[ox.Triple]]]:
-        """Read all documents."""
         for file in sorted(self._root.rglob(f"*{_SUFFIX}")):
             if file.is_dir():
                 continue  # a container whose name ends so
@@ -277,7 +276,7 @@ class Documents:
         if initial is not None:
             self._load({checked_document(self.base, url): held for url, held in initial.items()})
         try:
-            self._make_containers([self.base])
+            self._make_container(self.base)
         except Refused as refused:
             raise UsageError(f"cannot be used: {refused.why}", where=str(folder)) from refused
 
@@ -295,11 +294,18 @@ class Documents:
             held = self._store.quads_for_pattern(None, None, None, graph)
             return Document(url, tuple(quad.triple for quad in held))
 
+    def existing(self, url: str) -> Document:
+        """Return a document, or raise `Refused` (404)."""
+        document = self.read(url)
+        if document is None:
+            raise Refused(404, f"no document at {url}")
+        return document
+
     def written(self) -> dict[str, list[ox.Triple]]:
         """Return the written triples of every document that is not empty, by address."""
         with self._lock:
             urls = sorted(graph.value for graph in self._store.named_graphs())
-            return {url: own for url in urls if (own := self._own(self.read(url)))}
+            return {url: own for url in urls if (own := self._own(self.existing(url)))}
 
     def put(
         self,
@@ -316,8 +322,9 @@ class Documents:
         with self._lock:
             before = self.read(url)
             check(None if before is None else before.version)
-            own = self._own(before) if add else []
-            return self._write(url, before, [*own, *triples])
+            own = self._own(before) if add and before else []
+            self._write(url, [*own, *triples], new=before is None)
+            return before is None
 
     def change(
         self,
@@ -328,27 +335,22 @@ class Documents:
         """Replace a document by a function of its triples; see `put`."""
         for _ in range(_MAX_TRIES):
             with self._lock:
-                before = self.read(url)
+                before = self.existing(url)
                 own = self._own(before)
-            if before is None:
-                raise Refused(404, f"no document at {url}")
             check(before.version)
             # A long computation must not hold the lock.
             changed = change(own)
             with self._lock:
                 now = self.read(url)
                 if now is not None and now.version == before.version:
-                    self._write(url, now, changed)
+                    self._write(url, changed, new=False)
                     return
         raise Refused(503, f"{url} keeps changing", {"Retry-After": "1"})
 
     def delete(self, url: str, check: Check = lambda _: None) -> None:
         """Remove a document."""
         with self._lock:
-            document = self.read(url)
-            if document is None:
-                raise Refused(404, f"no document at {url}")
-            check(document.version)
+            check(self.existing(url).version)
             parent = parent_of(self.base, url)
             if parent is None:
                 raise Refused(405, "the base cannot be removed", {"Allow": "GET, HEAD, PUT"})
@@ -385,45 +387,39 @@ class Documents:
         found = self._store.quads_for_pattern(graph, CONTAINS, None, graph)
         return [quad.object.value for quad in found if isinstance(quad.object, ox.NamedNode)]
 
-    def _own(self, document: Document | None) -> list[ox.Triple]:
+    def _own(self, document: Document) -> list[ox.Triple]:
         """Return a document's triples without the server's membership triples."""
-        if document is None:
-            return []
         return without_links(document.url, document.triples, self._members(document.url))
 
-    def _write(self, url: str, before: Document | None, triples: Iterable[ox.Triple]) -> bool:
+    def _write(self, url: str, triples: Iterable[ox.Triple], *, new: bool) -> None:
         members = self._members(url)
         own = list(dict.fromkeys(without_links(url, triples, members)))
         if members and is_item(url, own):
             raise Refused(409, f"{url} has members, so it cannot be a dh:Item")
-        above = ancestors(self.base, url)
-        self._make_containers([parent for parent, _ in reversed(above)])
+        for container, _ in reversed(ancestors(self.base, url)):
+            self._make_container(container)
+        self._replace(url, own, members, new=new)
+
+    def _make_container(self, url: str) -> None:
+        if not self._store.contains_named_graph(ox.NamedNode(url)):
+            self._replace(url, [], [], new=True)
+        elif self._is_item(url):
+            raise Refused(409, f"{url} is a dh:Item, which cannot contain documents")
+
+    def _replace(
+        self, url: str, own: Sequence[ox.Triple], members: Sequence[str], *, new: bool
+    ) -> None:
         if self._folder is not None:
-            self._folder.write(url, own, new=before is None)
+            self._folder.write(url, own, new=new)
         kept = [t for member in members for t in links(url, member, item=self._is_item(member))]
-        update = f"{gone(url)}CREATE SILENT GRAPH <{url}> ;\n{added(url, [*own, *kept])}"
-        if above:
-            parent = above[0][0]
+        update = "" if new else gone(url)
+        update += f"CREATE SILENT GRAPH <{url}> ;\n{added(url, [*own, *kept])}"
+        if (parent := parent_of(self.base, url)) is not None:
             link = links(parent, url, item=is_item(url, own))
             # What the document itself states of the links was removed with the old ones.
             stated = [triple for triple in link if triple in own]
             update += f"{unlinked(parent, url)}{added(parent, link)}{added(url, stated)}"
         self._store.update(update)
-        return before is None
-
-    def _make_containers(self, urls: Iterable[str]) -> None:
-        for url in urls:
-            if self._store.contains_named_graph(ox.NamedNode(url)):
-                if self._is_item(url):
-                    raise Refused(409, f"{url} is a dh:Item, which cannot contain documents")
-                continue
-            if self._folder is not None:
-                self._folder.write(url, [], new=True)
-            update = f"CREATE SILENT GRAPH <{url}> ;\n"
-            above = parent_of(self.base, url)
-            if above is not None:
-                update += added(above, links(above, url, item=False))
-            self._store.update(update)
 
     def _load(self, known: Mapping[str, Sequence[ox.Triple]]) -> None:
         pairs = dict.fromkeys(pair for url in known for pair in ancestors(self.base, url))

@@ -76,7 +76,6 @@ def read_triples(body: bytes, media_type: str, base: str) -> list[ox.Triple]:
 
 
 def written(triples: Sequence[ox.Triple], media_type: str) -> bytes:
-    """Serialise a document."""
     try:
         return ox.serialize(triples, format=GRAPH_FORMATS[media_type]) or b""
     except ValueError as error:
@@ -98,7 +97,6 @@ class Conditions:
             raise Refused(412, "the document already exists")
 
     def unchanged(self, tag: str) -> bool:
-        """Return whether the reader already has this representation."""
         tags = (self.if_none_match or "").replace("W/", "").split(",")
         return any(known.strip() in (tag, "*") for known in tags)
 

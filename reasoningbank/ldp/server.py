@@ -10,6 +10,7 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from email.message import Message
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -20,7 +21,7 @@ from uuid import uuid4
 import pyoxigraph as ox
 
 from reasoningbank.errors import QueryError
-from reasoningbank.http import binding
+from reasoningbank.http import binding, media_type
 from reasoningbank.ldp.documents import Document, Documents, document_url
 from reasoningbank.ldp.exchange import (
     GRAPH_FORMATS,
@@ -45,28 +46,24 @@ _LDP = "http://www.w3.org/ns/ldp#"
 
 @dataclass(frozen=True)
 class Request:
-    """An HTTP request."""
-
     method: str
     path: str
-    query: str = ""
-    headers: Mapping[str, str] = field(default_factory=dict)
-    body: bytes = field(default=b"", repr=False)
+    query: str
+    headers: Message
+    body: bytes
 
     @property
     def media_type(self) -> str:
-        """The content type without parameters, in lower case."""
-        return self.headers.get("content-type", "").partition(";")[0].strip().lower()
+        return media_type(self.headers)
 
     @property
     def conditions(self) -> Conditions:
-        """Its preconditions."""
-        return Conditions(self.headers.get("if-match"), self.headers.get("if-none-match"))
+        return Conditions(self.headers.get("If-Match"), self.headers.get("If-None-Match"))
 
     def wanted(self, what: str, offers: Iterable[str]) -> str:
         """Return the media type that it prefers; `what` is said if it accepts none."""
         there = list(offers)
-        found = best(self.headers.get("accept", ""), there)
+        found = best(self.headers.get("Accept", ""), there)
         if found is None:
             raise Refused(406, f"{what} available as {', '.join(there)}")
         return found
@@ -74,23 +71,20 @@ class Request:
 
 @dataclass(frozen=True)
 class Response:
-    """An HTTP response."""
-
     status: int
     headers: Mapping[str, str] = field(default_factory=dict)
-    body: bytes = field(default=b"", repr=False)
+    body: bytes = b""
     write: Callable[[IO[bytes]], object] | None = None  #: Writes the body instead
 
 
 def respond(documents: Documents, request: Request) -> Response:
-    """Carry out a request on a document."""
     url = document_url(documents.base, request.path)
     if url is None:
         raise Refused(404, f"no document can have the path {request.path}")
     if request.query:
         raise Refused(404, "a document's address has no query")
     if request.method in ("GET", "HEAD"):
-        return _got(documents.read(url), url, request)
+        return _got(documents.existing(url), request)
     if request.method == "OPTIONS":
         return Response(204, _ALLOWED)
     if request.method == "DELETE":
@@ -100,7 +94,7 @@ def respond(documents: Documents, request: Request) -> Response:
         return _patched(documents, url, request)
     if request.method not in ("PUT", "POST"):
         raise Refused(405, f"{request.method} is not supported", {"Allow": METHODS})
-    if request.method == "POST" and "slug" in request.headers and url.endswith("/"):
+    if request.method == "POST" and "Slug" in request.headers and url.endswith("/"):
         return _made_member(documents, url, request)
     triples = read_triples(request.body, request.media_type, url)
     add = request.method == "POST"
@@ -108,9 +102,7 @@ def respond(documents: Documents, request: Request) -> Response:
     return _done(documents, url, 201 if created else 200)
 
 
-def _got(document: Document | None, url: str, request: Request) -> Response:
-    if document is None:
-        raise Refused(404, f"no document at {url}")
+def _got(document: Document, request: Request) -> Response:
     media_type = request.wanted("documents are", GRAPH_FORMATS)
     tag = _tag(document, media_type)
     kind = "BasicContainer" if document.is_container else "RDFSource"
@@ -128,13 +120,10 @@ def _got(document: Document | None, url: str, request: Request) -> Response:
 
 def _made_member(documents: Documents, container: str, request: Request) -> Response:
     """Make a member of a container with the name that the request asks for, or one like it."""
-    outer = documents.read(container)
-    if outer is None:
-        raise Refused(404, f"no document at {container}")
-    request.conditions.check(outer.version)
-    wanted = quote(unquote(request.headers["slug"]).strip("/ ")[:_MAX_NAME], safe="")
+    request.conditions.check(documents.existing(container).version)
+    wanted = quote(unquote(request.headers["Slug"]).strip("/ ")[:_MAX_NAME], safe="")
     names = [wanted] if wanted.strip(".") else []
-    is_container = f"<{_LDP}BasicContainer>" in request.headers.get("link", "")
+    is_container = f"<{_LDP}BasicContainer>" in request.headers.get("Link", "")
     for name in (*names, *(f"{wanted.strip('.')}-{uuid4().hex[:8]}".lstrip("-") for _ in "123")):
         url = document_url(documents.base, urlsplit(container).path + name + "/" * is_container)
         if url is None:
@@ -372,13 +361,12 @@ class _Handler(BaseHTTPRequestHandler):
         if len(lengths) > 1 or self.headers.defects or self.headers.get_payload():
             # The rest could be read as another request (request smuggling).
             raise Refused(400, "malformed headers", _CLOSE)
-        headers = {name.lower(): value for name, value in self.headers.items()}
         # DNS rebinding would make a foreign page of one origin with this server.
-        if not self._is_own(f"http://{headers.get('host', '')}"):
+        if not self._is_own(f"http://{self.headers.get('Host', '')}"):
             raise Refused(421, "no site of that name (Host) here", _CLOSE)
-        if self.command not in _SAFE and not self._is_own(headers.get("origin", "")):
+        if self.command not in _SAFE and not self._is_own(self.headers.get("Origin", "")):
             raise Refused(403, "pages of other sites may not change documents", _CLOSE)
-        return Request(self.command, path, query, headers, self._body(headers))
+        return Request(self.command, path, query, self.headers, self._body())
 
     def _is_own(self, site: str) -> bool:
         """Return whether a site is this server or machine, or unnamed."""
@@ -389,11 +377,11 @@ class _Handler(BaseHTTPRequestHandler):
         own = urlsplit(self.server.documents.base).hostname
         return site in ("", "http://") or host == own or is_loopback(site)
 
-    def _body(self, headers: dict[str, str]) -> bytes:
-        announced = headers.get("content-length", "0")
+    def _body(self) -> bytes:
+        announced = self.headers.get("Content-Length", "0")
         # A longer number exceeds every accepted length.
         known = announced.isascii() and announced.isdigit() and len(announced) <= _MAX_DIGITS
-        if "transfer-encoding" in headers or not known:
+        if "Transfer-Encoding" in self.headers or not known:
             raise Refused(411, "send the body's length in Content-Length", _CLOSE)
         length = int(announced)
         if length > MAX_BODY:
@@ -402,7 +390,7 @@ class _Handler(BaseHTTPRequestHandler):
         body = self.rfile.read(length)
         if len(body) < length:
             raise ConnectionResetError("the body ended too early")
-        if headers.get("content-encoding", "identity").lower() != "identity":
+        if self.headers.get("Content-Encoding", "identity").lower() != "identity":
             raise Refused(415, "send the body uncompressed")
         return body
 

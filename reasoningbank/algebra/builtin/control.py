@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Annotated, Any
 
 from rdflib import XSD
 
 from reasoningbank.algebra import values
-from reasoningbank.algebra.evaluation import Evaluation, VariableScope, in_order
+from reasoningbank.algebra.evaluation import Evaluation, in_order
 from reasoningbank.algebra.operation import (
     Anything,
     Block,
@@ -68,12 +67,12 @@ def value_of(
     of the innermost ForEach binds to ?name, with its type and language.
     """
     if name.startswith("$"):
-        return run.scope.variables[name[1:]]
-    column, item = name.removeprefix("?"), run.scope.item
+        return run.variables[name[1:]]
+    column, item = name.removeprefix("?"), run.item
     if not isinstance(item, Mapping):
         what = f"the current item is {values.describe_value(item)}, not a row"
         raise ProgramError(what, hint="use Current for the item itself", code="no-row")
-    columns = tuple(item) if run.scope.columns is None else run.scope.columns
+    columns = tuple(item) if run.columns is None else run.columns
     if column not in item and column not in columns:
         raise _no_column(column, columns)
     return item.get(column)
@@ -102,7 +101,7 @@ def set_variable(
     It is computed once and read with Value and a `$` before its name. It cannot be seen outside of
     the list of operations, or the ForEach row, that it is set in.
     """
-    run.scope.variables[name.removeprefix("$")] = select if value is None else value
+    run.variables[name.removeprefix("$")] = select if value is None else value
     return None
 
 
@@ -117,7 +116,7 @@ def current(run: Evaluation) -> values.Value:
 
     Keep it with Variable, to use it inside a nested ForEach.
     """
-    return run.scope.item
+    return run.item
 
 
 @define("ForEach", "list", _SCOPE, goes_through="select")
@@ -137,9 +136,8 @@ def for_each(
     """
 
     def result(placed: tuple[int, values.Value]) -> values.Value:
-        (at, item), outer = placed, run.scope
-        inner = VariableScope(outer.variables.new_child(), item, select.columns, (*outer.rows, at))
-        return run.block(operation, inner)
+        at, item = placed
+        return run.block(operation, item=item, columns=select.columns, rows=(*run.rows, at))
 
     return values.Stream(in_order(result, enumerate(run.counted(select.items)), concurrency))
 
@@ -152,7 +150,7 @@ def execute(
 
     It sees the current row and all variables; variables set inside stay inside.
     """
-    return run.block(operation, replace(run.scope, variables=run.scope.variables.new_child()))
+    return run.block(operation)
 
 
 @define("Bindings", "list", _ROWS)
@@ -171,9 +169,7 @@ def bindings(
 
 def _check_filter(given: Mapping[str, Any], visible: Visible) -> None:
     expression = given["expression"]
-    if isinstance(expression, int) and not isinstance(expression, bool):
-        _check_position(expression)
-    elif isinstance(expression, str) and expression.isdecimal():
+    if type(expression) is int or (isinstance(expression, str) and expression.isdecimal()):
         _check_position(int(expression))
     elif isinstance(expression, str) and not expression.lstrip("?$").isidentifier():
         _condition(expression)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Mapping
 from typing import Annotated, Any
 
@@ -106,8 +105,8 @@ def merge(
     """
     # Blank nodes got fresh names when each document was read, so a union is a merge.
     merged = Graph()
-    for triple in itertools.chain.from_iterable(graphs):
-        merged.add(triple)
+    for graph in graphs:
+        merged += graph
     return merged
 
 

@@ -77,13 +77,13 @@ def _check_written(text: str, request: QueryRequest) -> None:
         raise QueryError(what, hint=hint, code="columns-missing", columns=lacking)
 
 
-def _query_check(form: str) -> Callable[[Mapping[str, Any], Visible], None]:
+def _query_check(*forms: str) -> Callable[[Mapping[str, Any], Visible], None]:
     @locating("args.query")
     def check(given: Mapping[str, Any], visible: Visible) -> None:
         text = queries.source_query(given["query"])
         if text is not None:
             # What is put together is checked in full by the operations that do it.
-            (queries.check_query if given["query"] == text else queries.query_outline)(text, form)
+            (queries.check_query if given["query"] == text else queries.query_outline)(text, *forms)
 
     return check
 
@@ -162,13 +162,7 @@ def _lacks_var(where: str = "") -> ProgramError:
     return ProgramError(what, where=where, hint="name the variable", code="missing-argument")
 
 
-@locating("args.query")
-def _check_values(given: Mapping[str, Any], visible: Visible) -> None:
-    if isinstance(given["query"], str):
-        queries.check_query(given["query"])
-
-
-@define("Values", "text", _VALUES, check=_check_values)
+@define("Values", "text", _VALUES, check=_query_check())
 def joined_with_values(
     run: Evaluation,
     query: Annotated[Query, "A SPARQL query"],

@@ -151,7 +151,7 @@ def concat(run: Evaluation, inputs: Annotated[Texts, "The strings"]) -> Value:
 @define("STRUUID", "text", _STRINGS)
 def random_uuid(run: Evaluation) -> Value:
     """Generates a random UUID as a string."""
-    rows = " ".join(map(str, run.scope.rows))
+    rows = " ".join(map(str, run.rows))
     return Literal(run.runtime.uuid(f"{run.path} {rows}"))
 
 
