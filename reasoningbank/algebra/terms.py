@@ -46,6 +46,10 @@ class ProgramError(QueryError):
 
     default_code: ClassVar[str] = "program"
 
+    def to_json(self) -> dict[str, str]:
+        """Return the mistake as a JSON object."""
+        return {"path": self.where, "code": self.code, "what": self.what, "hint": self.hint}
+
 
 def json_path(parent: str, *steps: str | int) -> str:
     """Return the path of the value that is one or several steps below the one at `parent`."""

@@ -177,15 +177,9 @@ def validate(
     names, prefixes = dict(_variable(one) for one in variables or []), _prefixes(pack)
     wrong = algebra.mistakes(data, names, prefixes)
     if as_json:
-        output.print_json(
-            [
-                {"path": one.where, "code": one.code, "what": one.what, "hint": one.hint}
-                for one in wrong
-            ]
-        )
+        output.print_json([one.to_json() for one in wrong])
     else:
-        for one in wrong:
-            output.notice(str(one))
+        output.notice(*wrong)
     if wrong:
         raise typer.Exit(1)
     if not as_json:

@@ -79,10 +79,8 @@ def _print(outcome: Rejudged) -> None:
     if outcome.judge != "execution":
         rows = [(name, *agreement_cells(found)) for name, found in kinds if found is not None]
         show(TextTable("agreement with the execution judge (strict)", ("judge", *AGREEMENT), rows))
-    for change in outcome.changed:
-        say(_changed(change))
-    for key, error in outcome.failed:
-        say(f"{_name(key)} is unchanged: {error}")
+    say(*map(_changed, outcome.changed))
+    say(*(f"{_name(key)} is unchanged: {error}" for key, error in outcome.failed))
     took = outcome.seconds
     pace = f" in {seconds(sum(took))}, median {seconds(median(took))}" if took else ""
     counts = {

@@ -9,7 +9,7 @@ import re
 import signal
 import threading
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
@@ -31,19 +31,27 @@ console = Console(highlight=False, soft_wrap=False, markup=False, emoji=False)
 progress_console = Console(stderr=True, highlight=False, markup=False, emoji=False)
 
 
-def say(text: object, to: Console = console) -> None:
-    """Write text as it is to standard output, without wrapping."""
-    to.print(Text(text) if isinstance(text, str) else text, soft_wrap=True)
+def say(*lines: object, to: Console = console) -> None:
+    """Write lines as they are to standard output, without wrapping."""
+    for line in lines:
+        to.print(Text(str(line)), soft_wrap=True)
 
 
-def notice(text: str) -> None:
-    """Write text to standard error, without wrapping."""
-    say(text, progress_console)
+def notice(*lines: object) -> None:
+    """Write lines to standard error, without wrapping."""
+    say(*lines, to=progress_console)
 
 
 def print_json(data: Any) -> None:
-    """Write JSON to standard output."""
     print(json.dumps(data, ensure_ascii=False, indent=2, default=str, allow_nan=True))
+
+
+def print_lines(lines: Iterable[str], as_json: bool, data: Any) -> None:
+    """Write lines, or `data` as JSON."""
+    if as_json:
+        print_json(data)
+    else:
+        say(*lines)
 
 
 def print_table(headers: Sequence[str], rows: Sequence[Sequence[Any]], title: str = "") -> None:
@@ -92,11 +100,10 @@ def print_query(text: str, to: Console = console, language: str = "sparql") -> N
         shown.rstrip()
         to.print(shown, soft_wrap=True)
     else:
-        say(text, to)
+        say(text, to=to)
 
 
 def seconds(value: float) -> str:
-    """Return a duration for people."""
     if math.isnan(value):
         return "-"
     if value < 60:

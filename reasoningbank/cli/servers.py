@@ -137,7 +137,6 @@ def mcp(
 
 
 def on_signals(act: Callable[[int, object], None]) -> None:
-    """Set what an interrupt or a termination does."""
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, act)
 

@@ -27,8 +27,6 @@ MAX_ITEM = 4_000
 
 @dataclass(frozen=True)
 class ProgramResult:
-    """The result of a program."""
-
     items: list[Any]
     total: int
     chars: int
@@ -37,7 +35,6 @@ class ProgramResult:
 
     @property
     def is_whole(self) -> bool:
-        """Whether all items were kept."""
         return self.total == len(self.items)
 
     def part(self, key: str, start: int = 0, limit: int = MAX_SHOWN) -> dict[str, Any]:
@@ -115,7 +112,7 @@ Variables = Annotated[dict[str, Any], Field(default_factory=dict)]
 
 
 class ServerTools:
-    """The tools that agents do not have, for one call: whole programs, and the model."""
+    """The tools that agents do not have, for one call; `texts.toml` describes them."""
 
     def __init__(self, session: Session, stop: threading.Event) -> None:
         self._session = session
@@ -124,7 +121,6 @@ class ServerTools:
         self._stop = stop
 
     def algebra_operations(self, names: Names) -> dict[str, Any]:
-        """Return a line about every operation, or the reference of some."""
         if not names:
             kinds = algebra.operations().values()
             lines = [f"{algebra.signature(kind)}: {summary(kind)}" for kind in kinds]
@@ -136,22 +132,17 @@ class ServerTools:
         return answer
 
     def algebra_validate(self, program: Program, variables: Variables) -> dict[str, Any]:
-        """Return the mistakes of a program, and what it would call."""
         data, given = _read(program, variables)
         wrong = algebra.mistakes(data, given, self._prefixes)
         if not wrong:
             ready = algebra.read_program(data, given, self._prefixes)
             return {"valid": True, "operations": list(ready.calls), "writes": ready.writes}
-        shown = [
-            {"path": one.where, "code": one.code, "what": one.what, "hint": one.hint}
-            for one in wrong[:MAX_SHOWN]
-        ]
-        return {"valid": False, "mistakes": fit(shown), "total": len(wrong)}
+        shown = fit([one.to_json() for one in wrong[:MAX_SHOWN]])
+        return {"valid": False, "mistakes": shown, "total": len(wrong)}
 
     def algebra_run(
         self, program: Program, variables: Variables, dry_run: bool = False
     ) -> dict[str, Any]:
-        """Run a program and return its result, or a handle for it with its first items."""
         data, given = _read(program, variables)
         if wrong := algebra.mistakes(data, given, self._prefixes):
             shown = [str(one) for one in wrong[:MAX_MISTAKES]]
@@ -180,13 +171,11 @@ class ServerTools:
             return answer
 
     def algebra_slice(self, ref: str, start: int = 0, limit: int = MAX_SHOWN) -> dict[str, Any]:
-        """Return some items of a program's long result."""
         handle = self._session.store.ref(ref)
         outcome: ProgramResult = self._session.store.get(handle, DTYPE)
         return outcome.part(handle.key, start, limit)
 
     def ask(self, question: str) -> dict[str, Any]:
-        """Answer a question with the server's model."""
         return self._shared.asker.ask(self._session, question, self._stop)
 
     def _runtime(self, dry_run: bool) -> algebra.Runtime:

@@ -190,7 +190,6 @@ def serve_http(shared: Shared, bound: socket.socket) -> None:
 
 
 def http_server(shared: Shared, sessions: Sessions) -> uvicorn.Server:
-    """Return the HTTP server."""
     import uvicorn
 
     settings = shared.settings

@@ -98,7 +98,6 @@ class Answers:
         self._no_pack = tempfile.TemporaryDirectory(prefix="reasoningbank-")
 
     def close(self) -> None:
-        """Close what is open."""
         for entry in self._entries.values():
             entry.close()
         self._no_pack.cleanup()

@@ -45,11 +45,9 @@ class RunShelf:
         self._lock = threading.Lock()
 
     def close(self) -> None:
-        """Remove the reports."""
         self._reports.cleanup()
 
     def paths(self) -> dict[str, Path]:
-        """Return the folders of the runs by name."""
         found: dict[str, Path] = {}
         for folder in self._folders:
             for file in (folder / "manifest.json", *sorted(folder.glob("*/manifest.json"))):
@@ -58,7 +56,6 @@ class RunShelf:
         return found
 
     def run(self, name: str) -> RunFolder:
-        """Return a run by its name."""
         path = self.paths().get(name)
         if path is None:
             raise UsageError(f"no run {name!r}", hint="go to the list of runs", code="no-run")
@@ -125,7 +122,6 @@ class RunShelf:
         return found
 
     def bank(self, name: str) -> tuple[Path, str]:
-        """Return path and snapshot of one bank."""
         found = self.banks()
         if name not in found:
             hint = "go to the list of memories"
