@@ -31,10 +31,10 @@ console = Console(highlight=False, soft_wrap=False, markup=False, emoji=False)
 progress_console = Console(stderr=True, highlight=False, markup=False, emoji=False)
 
 
-def say(*lines: object, to: Console = console) -> None:
+def say(*lines: object, to: Console | None = None) -> None:
     """Write lines as they are to standard output, without wrapping."""
     for line in lines:
-        to.print(Text(str(line)), soft_wrap=True)
+        (to or console).print(Text(str(line)), soft_wrap=True)
 
 
 def notice(*lines: object) -> None:

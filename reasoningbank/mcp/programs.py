@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Annotated, Any, cast
 
 from pydantic import Field
@@ -59,24 +59,24 @@ class ProgramResult:
 def gather(value: algebra.Value) -> ProgramResult:
     """Read a result to its end; a program's last loop is lazy."""
     if isinstance(value, algebra.Stream):
-        items, total, chars = _kept(algebra.to_json(item) for item in value.items)
-        return ProgramResult(items, total, chars, items, "results")
+        return _kept(map(algebra.to_json, value.items), "results")
     if isinstance(value, algebra.Table):
-        items, total, chars = _kept(algebra.to_json(row) for row in value.rows)
-        whole = {"head": {"vars": list(value.vars)}, "results": {"bindings": items}}
-        return ProgramResult(items, total, chars, whole, "rows")
+        rows = _kept(map(algebra.to_json, value.rows), "rows")
+        whole = {"head": {"vars": list(value.vars)}, "results": {"bindings": rows.items}}
+        return replace(rows, whole=whole)
     data = algebra.to_json(value)
     if isinstance(data, list):
-        return ProgramResult(*_kept(data), data, "results")
+        return _kept(data, "results")
     if isinstance(data, dict) and isinstance(data.get("@graph"), list):
-        return ProgramResult(*_kept(data["@graph"]), data, "resources of a JSON-LD document")
+        resources = _kept(data["@graph"], "resources of a JSON-LD document")
+        return replace(resources, whole=data)
     text = data if isinstance(data, str) else json.dumps(data, ensure_ascii=False)
     pieces = [text[at : at + MAX_ITEM] for at in range(0, len(text), MAX_ITEM)] or [""]
     return ProgramResult(pieces, len(pieces), len(text), data, "pieces of a text")
 
 
-def _kept(items: Iterable[Any]) -> tuple[list[Any], int, int]:
-    """Return the first items that fit, the number of all, and the characters of the kept ones."""
+def _kept(items: Iterable[Any], kind: str) -> ProgramResult:
+    """Keep the first items that fit, and count all."""
     kept: list[Any] = []
     total = chars = 0
     for item in items:
@@ -85,7 +85,7 @@ def _kept(items: Iterable[Any]) -> tuple[list[Any], int, int]:
         if len(kept) == total - 1 and chars + size <= MAX_KEPT:
             kept.append(item)
             chars += size
-    return kept, total, chars
+    return ProgramResult(kept, total, chars, kept, kind)
 
 
 def _short(item: Any) -> Any:

@@ -7,7 +7,6 @@ import contextlib
 import json
 import logging
 import secrets
-import socket
 import threading
 from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, field
@@ -29,7 +28,7 @@ from reasoningbank.analysis.report import environment, scale
 from reasoningbank.corpus import known_packs
 from reasoningbank.errors import ReasoningBankError, UsageError
 from reasoningbank.experiment import memory_sources
-from reasoningbank.http import binding
+from reasoningbank.http import listening
 from reasoningbank.lm import CATALOGUE
 from reasoningbank.memory import MemoryBank
 from reasoningbank.sparql import is_loopback
@@ -345,10 +344,8 @@ def serve_page(
     if not is_loopback(host) and not settings.token:
         hint = "set a token, or listen on 127.0.0.1"
         raise UsageError("others can reach this address", where=host, hint=hint, code="no-token")
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    with binding(port, f"{host}:{port}", "choose another --port, or 0 for any"):
-        bound = socket.create_server((host, port), family=family)
-    with bound:
+    hint = "choose another --port, or 0 for any"
+    with listening(host, port, f"{host}:{port}", hint) as bound:
         name = f"[{host}]" if ":" in host else host
         query = f"?token={settings.token}" if settings.token else ""
         on_ready(f"http://{name}:{bound.getsockname()[1]}/{query}")
