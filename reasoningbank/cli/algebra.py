@@ -267,7 +267,7 @@ class Author:
     """A model that writes programs, and the queries that programs leave to it."""
 
     model: ModelHandle
-    known: ContextBuilder | None = None  #: What is known of the pack's endpoint, if there is one
+    known: ContextBuilder | None  #: What is known of the pack's endpoint, if there is one
 
     def episode(self, question: str, endpoint: EndpointConfig) -> Episode:
         """Return the episode of one question about an endpoint."""

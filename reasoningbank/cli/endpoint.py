@@ -84,11 +84,8 @@ def query(
     with _tools(pack, url) as tools:
         ref = tools.sparql_query(sparql, limit)
         shown = tools.sparql_peek(ref, rows)
-        output.notice(repr(ref))
-        if shown.note:
-            output.notice(shown.note)
-        columns = tools.sparql_stats(ref).get("cols", ())
-        output.print_objects(shown, columns, list(shown) if as_json else None)
+        output.notice(repr(ref), *filter(None, [shown.note]))
+        output.print_objects(shown, tools.sparql_stats(ref).get("cols", ()), as_json)
 
 
 @app.command()
@@ -160,7 +157,7 @@ def _tools(pack: str | None, url: str | None) -> Iterator[SPARQLTools]:
 def _print_found(found: dict[str, Any], name: str, as_json: bool) -> None:
     if found.get("note") and not as_json:
         output.notice(found["note"])
-    output.print_objects(found[name], data=found if as_json else None)
+    output.print_objects(found[name], as_json=as_json, data=found)
 
 
 # -- descriptions --------------------------------------------------------------------------

@@ -64,7 +64,7 @@ def list_items(
     items = _chosen(where, snapshot, status, src)
     headers = ("id", "source", "status", "tasks", "shown", "helped", "hurt", "title")
     data = [item.to_json() for item in items]
-    print_rows(headers, [_item_row(item) for item in items], as_json, data)
+    print_rows(headers, list(map(_item_row, items)), as_json, data)
 
 
 @app.command()

@@ -10,6 +10,7 @@ import signal
 import threading
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
@@ -77,13 +78,16 @@ def print_rows(
 
 
 def print_objects(
-    items: Sequence[Mapping[str, Any]], columns: Sequence[str] = (), data: Any = None
+    items: Sequence[Mapping[str, Any]],
+    columns: Sequence[str] = (),
+    as_json: bool = False,
+    data: Any = None,
 ) -> None:
-    """Write objects as a table, if there are any, what is not known empty; or `data` as JSON."""
+    """Write objects as a table, if there are any, what is not known empty; or them as JSON."""
     columns = columns or list(dict.fromkeys(name for item in items for name in item))
-    if data is not None or columns:
+    if as_json or columns:
         rows = [["" if item.get(c) is None else item[c] for c in columns] for item in items]
-        print_rows(columns, rows, data is not None, data)
+        print_rows(columns, rows, as_json, list(items) if data is None else data)
 
 
 def show(table: TextTable) -> None:
@@ -126,35 +130,32 @@ class TimeLeft:
         self._expected = {
             arm: total / todo[arm] for arm, total in expected.items() if total and todo.get(arm)
         }
-        self._measured: dict[str, list[float]] = {arm: [] for arm in todo}
+        self._measured: dict[str, list[float]] = defaultdict(list)
         self._at = 0.0
 
     def began(self, seconds: float) -> None:
         """Note that a trial began; the time before the first one is not a trial's."""
-        if not any(self._measured.values()):
+        if not self._measured:
             self._at = seconds
 
     def finished(self, arm: str, seconds: float) -> None:
         """Note that a trial of an arm ended, `seconds` after the run began."""
-        self._measured.setdefault(arm, []).append(seconds - self._at)
+        self._measured[arm].append(seconds - self._at)
         self._at = seconds
 
     def __str__(self) -> str:
         """The time left; a lower bound while nothing is known of an arm that is still to run."""
-        known = [arm for arm, times in self._measured.items() if times and arm in self._expected]
+        known = [arm for arm in self._measured if arm in self._expected]
         spent = sum(sum(self._measured[arm]) for arm in known)
         foreseen = sum(self._expected[arm] * len(self._measured[arm]) for arm in known)
         # How much slower this machine is than the one of the past runs; few seconds say little.
         pace = (spent + 10) / (foreseen + 10)
-        total, unknown = 0.0, []
-        for arm, todo in self._todo.items():
-            mine = self._measured[arm]
-            if mine or arm in self._expected:
-                each = sum(mine) / len(mine) if mine else self._expected[arm] * pace
-                total += each * max(0, todo - len(mine))
-            elif todo:
-                # An arm says nothing of the time of another one.
-                unknown.append(arm)
+        each = {arm: one * pace for arm, one in self._expected.items()}
+        each |= {arm: fmean(times) for arm, times in self._measured.items()}
+        left = {arm: n - len(self._measured.get(arm, ())) for arm, n in self._todo.items()}
+        total = sum(each[arm] * max(0, n) for arm, n in left.items() if arm in each)
+        # An arm says nothing of the time of another one.
+        unknown = [arm for arm, n in left.items() if n and arm not in each]
         if unknown:
             return f"at least {seconds(total)} left, without {', '.join(unknown)}"
         return f"about {seconds(total)} left"

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, get_args
+from typing import Annotated, Any, get_args
 
 from typer import Argument, Exit, Option, Typer
 
@@ -105,14 +105,12 @@ def stats(
     loaded, parts, chosen = _chosen(pack, split, complexity, form, group)
     found = corpus.get_task_stats(chosen)
     counts = Counter(parts[task.id] for task in chosen)
-    by_split = {part: counts[part] for part in PARTS}
-    rows: list[tuple[str, str, int]] = [("total", "", found["total"])]
-    for part in ("by_form", "by_complexity", "by_endpoint"):
-        rows += [(part, name, count) for name, count in found[part].items()]
-    rows += [("by_split", name, count) for name, count in by_split.items()]
+    data: dict[str, Any] = {**found, "by_split": {part: counts[part] for part in PARTS}}
+    data["findings"] = [corpus.finding_row(finding) for finding in loaded.findings]
+    rows = [("total", "", found["total"])]
+    for part in ("by_form", "by_complexity", "by_endpoint", "by_split"):
+        rows += [(part, name, count) for name, count in data[part].items()]
     rows += [("groups", "", found["groups"]), ("findings", "", len(loaded.findings))]
-    listed = [corpus.finding_row(finding) for finding in loaded.findings]
-    data = {**found, "by_split": by_split, "findings": listed}
     output.print_rows(("what", "which", "tasks"), rows, as_json, data)
 
 
