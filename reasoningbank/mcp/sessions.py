@@ -74,10 +74,9 @@ class once(Generic[T]):  # noqa: N801 - it is used as `property` is
 
 
 class Shared:
-    """Holds expensive objects once for all sessions; thread-safe.
+    """Holds what is expensive once for all sessions, made on first use; thread-safe.
 
-    The endpoint opens in the background while the client connects; everything else that is
-    expensive is created on first use.
+    The endpoint opens in the background while the client connects.
     """
 
     def __init__(self, settings: Settings) -> None:

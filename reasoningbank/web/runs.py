@@ -30,12 +30,7 @@ def trial_place(key: TrialKey) -> str:
 
 
 class RunShelf:
-    """The runs in some folders, by the names of their own folders, and the memory banks.
-
-    Args:
-        folders: Folders of runs, or runs themselves; the first run of a name counts.
-        banks: Bank files; the first one of a name counts.
-    """
+    """The runs in folders, or runs themselves, and the memory banks; the first of a name counts."""
 
     def __init__(self, folders: Sequence[Path], banks: Sequence[Path]) -> None:
         self._folders, self._banks = folders, banks
