@@ -139,10 +139,7 @@ def _config(pack: str | None, url: str | None) -> tuple[EndpointConfig, Pack | N
 @contextlib.contextmanager
 def _opened(pack: str | None, url: str | None) -> Iterator[tuple[EndpointConfig, Pack | None]]:
     config, loaded = _config(pack, url)
-    if loaded is None:
-        yield config, None
-        return
-    with open_endpoint(loaded, url) as opened:
+    with open_endpoint(loaded, url) if loaded else contextlib.nullcontext(config) as opened:
         yield opened, loaded
 
 

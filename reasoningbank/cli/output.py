@@ -22,6 +22,7 @@ from rich.text import Text
 if TYPE_CHECKING:
     from reasoningbank.analysis.tables import TextTable
     from reasoningbank.experiment import Progress as RunProgress
+    from reasoningbank.experiment import TrialKey
 
 
 _BREAKS = re.compile(r"[\t\r\n]+")
@@ -113,6 +114,10 @@ def seconds(value: float) -> str:
     if value < 60:
         return f"{value:.1f} s"
     return f"{int(value) // 60} min {int(value) % 60} s"
+
+
+def trial_name(key: TrialKey) -> str:
+    return f"{key.arm} · {key.task} · {key.seed}"
 
 
 def progress_bar(*columns: ProgressColumn) -> Progress:

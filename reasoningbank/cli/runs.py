@@ -394,7 +394,7 @@ def _exit_if_leaked(summary: RunSummary) -> None:
 def _state_line(state: RunState) -> str:
     part = f"{state.done} of {state.total} trials"
     if state.status == "running":
-        keys = ", ".join(f"{key.arm} · {key.task} · {key.seed}" for key in state.in_flight)
+        keys = ", ".join(map(output.trial_name, state.in_flight))
         where = f"process {state.pid} on {state.host}"
         return f"running since {state.began} ({where}): {part}; in flight: {keys or 'none'}"
     if state.status == "dead":
