@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import math
 import re
 import signal
 import threading
@@ -109,8 +108,6 @@ def print_query(text: str, to: Console = console, language: str = "sparql") -> N
 
 
 def seconds(value: float) -> str:
-    if math.isnan(value):
-        return "-"
     if value < 60:
         return f"{value:.1f} s"
     return f"{int(value) // 60} min {int(value) % 60} s"
