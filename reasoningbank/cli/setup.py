@@ -14,7 +14,7 @@ from typer import Argument, Exit, Option, Typer
 from reasoningbank.agents.sandbox.interpreter import Sandbox, deno_executable, pyodide_cached
 from reasoningbank.cache import write_bytes_atomically
 from reasoningbank.cli import output
-from reasoningbank.cli.options import AsJson
+from reasoningbank.cli.options import AsJson, Lm
 from reasoningbank.corpus import known_packs, load_pack, open_endpoint
 from reasoningbank.corpus.new_pack import new_pack
 from reasoningbank.errors import ReasoningBankError, UsageError, need_package
@@ -167,9 +167,7 @@ def _endpoint() -> Look:
 DEMO = Path("experiments/uniprot_demo.toml")
 
 
-def demo(
-    lm: Annotated[str, Option(help="A model: local, or a LiteLLM name.")] = "local",
-) -> None:
+def demo(lm: Lm = "local") -> None:
     """Ask ten questions without and with a memory: fetch the model, run, and write the report.
 
     The same command resumes it. Records and report are written to runs/.
