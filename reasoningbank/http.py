@@ -249,6 +249,16 @@ def binding(port: int, where: str, hint: str) -> Iterator[None]:
         raise SetupError(what, where=where, hint=hint, code=code) from error
 
 
+@contextmanager
+def listening(host: str, port: int, where: str, hint: str) -> Iterator[socket.socket]:
+    """Listen on a port of a host, 0 for a free one, for the length of a block."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with binding(port, where, hint):
+        bound = socket.create_server((host, port), family=family)
+    with bound:
+        yield bound
+
+
 class _Recording(urllib.request.HTTPSHandler):
     """Opens http and https; the socket of each connection is recorded as soon as there is one."""
 

@@ -44,6 +44,10 @@ class ProgramError(QueryError, code="program"):
     `where` is the JSON path of the place, `code` names the kind of mistake.
     """
 
+    def to_json(self) -> dict[str, str]:
+        """Return the mistake as a JSON object."""
+        return {"path": self.where, "code": self.code, "what": self.what, "hint": self.hint}
+
 
 def json_path(parent: str, *steps: str | int) -> str:
     """Return the path of the value that is one or several steps below the one at `parent`."""

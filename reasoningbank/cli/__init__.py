@@ -26,12 +26,7 @@ def nl2sparql_main() -> None:
 
 
 def main(program: str = "reasoningbank", module: str = "reasoningbank.cli.app") -> None:
-    """Run the console script `reasoningbank`.
-
-    Args:
-        program: Its name, shown before errors.
-        module: The module that holds the Typer ``app``.
-    """
+    """Run the console script `reasoningbank`, or another one, whose module holds an ``app``."""
     # litellm would otherwise fetch prices from the web at import.
     os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
     # MLflow would send telemetry.

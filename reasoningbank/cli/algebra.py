@@ -177,15 +177,9 @@ def validate(
     names, prefixes = dict(_variable(one) for one in variables or []), _prefixes(pack)
     wrong = algebra.mistakes(data, names, prefixes)
     if as_json:
-        output.print_json(
-            [
-                {"path": one.where, "code": one.code, "what": one.what, "hint": one.hint}
-                for one in wrong
-            ]
-        )
+        output.print_json([one.to_json() for one in wrong])
     else:
-        for one in wrong:
-            output.notice(str(one))
+        output.notice(*wrong)
     if wrong:
         raise typer.Exit(1)
     if not as_json:
@@ -273,7 +267,7 @@ class Author:
     """A model that writes programs, and the queries that programs leave to it."""
 
     model: ModelHandle
-    known: ContextBuilder | None = None  #: What is known of the pack's endpoint, if there is one
+    known: ContextBuilder | None  #: What is known of the pack's endpoint, if there is one
 
     def episode(self, question: str, endpoint: EndpointConfig) -> Episode:
         """Return the episode of one question about an endpoint."""

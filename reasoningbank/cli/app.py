@@ -46,7 +46,6 @@ class _Commands(TyperGroup):
 
 @functools.cache
 def load_command(name: str) -> Any:
-    """Return a command, or a group with its commands, by its name."""
     what = pkgutil.resolve_name(f"reasoningbank.cli.{COMMANDS[name][0]}")
     holder = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False)
     if isinstance(what, typer.Typer):

@@ -123,8 +123,8 @@ def step_printer(to: Console = output.progress_console) -> Callable[[Event], Non
 
 def print_step(step: ShownStep, to: Console = output.progress_console) -> None:
     """Print a step: its outcome, what it wrote, and what that returned."""
-    output.say(f"[{step.name}] {step.text}".rstrip(), to)
+    output.say(f"[{step.name}] {step.text}".rstrip(), to=to)
     if step.code:
         output.print_query(step.code, to, step.language)
     if step.output:
-        output.say(step.output, to)
+        output.say(step.output, to=to)

@@ -84,11 +84,8 @@ def query(
     with _tools(pack, url) as tools:
         ref = tools.sparql_query(sparql, limit)
         shown = tools.sparql_peek(ref, rows)
-        output.notice(repr(ref))
-        if shown.note:
-            output.notice(shown.note)
-        columns = tools.sparql_stats(ref).get("cols", ())
-        output.print_objects(shown, columns, list(shown) if as_json else None)
+        output.notice(repr(ref), *filter(None, [shown.note]))
+        output.print_objects(shown, tools.sparql_stats(ref).get("cols", ()), as_json)
 
 
 @app.command()
@@ -142,10 +139,7 @@ def _config(pack: str | None, url: str | None) -> tuple[EndpointConfig, Pack | N
 @contextlib.contextmanager
 def _opened(pack: str | None, url: str | None) -> Iterator[tuple[EndpointConfig, Pack | None]]:
     config, loaded = _config(pack, url)
-    if loaded is None:
-        yield config, None
-        return
-    with open_endpoint(loaded, url) as opened:
+    with open_endpoint(loaded, url) if loaded else contextlib.nullcontext(config) as opened:
         yield opened, loaded
 
 
@@ -160,7 +154,7 @@ def _tools(pack: str | None, url: str | None) -> Iterator[SPARQLTools]:
 def _print_found(found: dict[str, Any], name: str, as_json: bool) -> None:
     if found.get("note") and not as_json:
         output.notice(found["note"])
-    output.print_objects(found[name], data=found if as_json else None)
+    output.print_objects(found[name], as_json=as_json, data=found)
 
 
 # -- descriptions --------------------------------------------------------------------------

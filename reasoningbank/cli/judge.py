@@ -10,8 +10,8 @@ from typer import Argument, Exit, Option, Typer
 
 from reasoningbank.analysis.tables import AGREEMENT, TextTable, agreement_cells
 from reasoningbank.cli.options import AsJson, Many
-from reasoningbank.cli.output import notice, print_json, say, seconds, show
-from reasoningbank.experiment import RunFolder, TrialKey
+from reasoningbank.cli.output import notice, print_json, say, seconds, show, trial_name
+from reasoningbank.experiment import RunFolder
 from reasoningbank.experiment.rejudge import Rejudged, VerdictChange, rejudge_run
 from reasoningbank.judge import compare_files as compare_results
 
@@ -61,7 +61,7 @@ def judge_run(
         limit=limit,
         again=again,
         overwrite=replace,
-        on_progress=lambda done, total, key: notice(f"[{done + 1}/{total}] {_name(key)}"),
+        on_progress=lambda done, total, key: notice(f"[{done + 1}/{total}] {trial_name(key)}"),
         on_notice=notice,
     )
     if as_json:
@@ -79,10 +79,8 @@ def _print(outcome: Rejudged) -> None:
     if outcome.judge != "execution":
         rows = [(name, *agreement_cells(found)) for name, found in kinds if found is not None]
         show(TextTable("agreement with the execution judge (strict)", ("judge", *AGREEMENT), rows))
-    for change in outcome.changed:
-        say(_changed(change))
-    for key, error in outcome.failed:
-        say(f"{_name(key)} is unchanged: {error}")
+    say(*map(_changed, outcome.changed))
+    say(*(f"{trial_name(key)} is unchanged: {error}" for key, error in outcome.failed))
     took = outcome.seconds
     pace = f" in {seconds(sum(took))}, median {seconds(median(took))}" if took else ""
     counts = {
@@ -104,8 +102,4 @@ def _changed(change: VerdictChange) -> str:
         for v in (change.before, change.after)
     )
     kept = "" if change.written else "; not written, use --replace or --out"
-    return f"{_name(change.key)}: was {before}, now {after}{kept}"
-
-
-def _name(key: TrialKey) -> str:
-    return f"{key.arm} · {key.task} · {key.seed}"
+    return f"{trial_name(change.key)}: was {before}, now {after}{kept}"

@@ -14,10 +14,10 @@ from typer import Argument, Option, Typer
 from reasoningbank import memory
 from reasoningbank.cache import write_bytes_atomically
 from reasoningbank.cli.options import AsJson, Many, PackName, check_folder_of, known
-from reasoningbank.cli.output import notice, print_json, print_rows, say
+from reasoningbank.cli.output import notice, print_lines, print_rows
 from reasoningbank.errors import UsageError
 from reasoningbank.experiment import memory_sources
-from reasoningbank.experiment.memory_sources import learn_feedback, read_feedback
+from reasoningbank.experiment.memory_sources import LearnedFeedback
 from reasoningbank.experiment.records import Step
 from reasoningbank.findings import counted
 from reasoningbank.memory.bank import import_items
@@ -61,10 +61,10 @@ def list_items(
 
     Example: reasoningbank memory list experiments/results/uniprot_practice --src failure
     """
-    items = _chosen(memory_sources.read_items(where, snapshot).items, status, src)
+    items = _chosen(where, snapshot, status, src)
     headers = ("id", "source", "status", "tasks", "shown", "helped", "hurt", "title")
     data = [item.to_json() for item in items]
-    print_rows(headers, [_item_row(item) for item in items], as_json, data)
+    print_rows(headers, list(map(_item_row, items)), as_json, data)
 
 
 @app.command()
@@ -75,11 +75,7 @@ def show(where: Where, item_id: ItemId, snapshot: OfRun = "", as_json: AsJson = 
     """
     with memory_sources.opened(where, snapshot) as bank:
         item = bank.get(item_id)
-    if as_json:
-        print_json(item.to_json())
-        return
-    for line in _item_lines(item):
-        say(line)
+    print_lines(_item_lines(item), as_json, item.to_json())
 
 
 @app.command()
@@ -185,7 +181,7 @@ def export(
 
     Example: reasoningbank memory export bank.sqlite items.ttl
     """
-    items = _chosen(memory_sources.read_items(where, snapshot).items, status, src)
+    items = _chosen(where, snapshot, status, src)
     name = _format_for(target, format) if target else format or "jsonl"
     if target is not None:
         _check_target(target, where)
@@ -214,11 +210,9 @@ def import_file(
     items = memory_sources.read_items(source, snapshot).items
     with memory.MemoryBank(_bank_to_fill(bank)) as opened_bank:
         outcome = import_items(opened_bank, items, reason=f"import of {source}")
-    if as_json:
-        print_json(outcome._asdict())
-        return
-    added, merged, same = (len(part) for part in outcome)
-    say(f"{added} added, {merged} merged, {same} unchanged")
+    added, merged, same = map(len, outcome)
+    line = f"{added} added, {merged} merged, {same} unchanged"
+    print_lines([line], as_json, outcome._asdict())
 
 
 @app.command()
@@ -231,17 +225,12 @@ def learn(
 
     Example: reasoningbank memory learn bank.sqlite feedback
     """
-    found = read_feedback(feedback)
+    found = memory_sources.read_feedback(feedback)
     if not found:
         raise UsageError("no feedback there", where=str(feedback), hint="rate an answer first")
     with memory.MemoryBank(_bank_to_fill(bank)) as opened_bank:
-        learned = learn_feedback(opened_bank, found)
-    if as_json:
-        print_json({**learned._asdict(), "rejected": [asdict(one) for one in learned.rejected]})
-        return
-    say(f"{len(learned.added)} added, {len(learned.known)} known")
-    for one in learned.rejected:
-        notice(f"not learned: {one.title} ({one.reason})")
+        learned = memory_sources.learn_feedback(opened_bank, found)
+    _print_learned(learned, as_json)
 
 
 @app.command()
@@ -252,10 +241,7 @@ def compose(bank: Bank, pack: PackName, as_json: AsJson = False) -> None:
     """
     with memory.MemoryBank(memory_sources.bank_file(bank)) as opened_bank:
         learned = memory_sources.compose_items(opened_bank, pack)
-    if as_json:
-        print_json(learned._asdict())
-        return
-    say(f"{len(learned.added)} added, {len(learned.known)} known")
+    _print_learned(learned, as_json)
 
 
 @app.command()
@@ -275,10 +261,7 @@ def retire(
             raise UsageError(f"the item is already {item.status}", where=item.id, code="not-active")
         opened_bank.retire(item.id, reason=reason)
         change = opened_bank.history(item.id)[-1]
-    if as_json:
-        print_json(_change_json(change))
-    else:
-        say(f"retired {item.id}: {item.title}")
+    print_lines([f"retired {item.id}: {item.title}"], as_json, _change_json(change))
 
 
 @app.command()
@@ -296,15 +279,14 @@ def undo(
         every = opened_bank.history()
     undone = [one for one in every if one.operation == done.undoes]
     changes = [one for one in every if one.operation == done.operation]
-    if as_json:
-        numbers, made = [one.number for one in undone], [_change_json(one) for one in changes]
-        print_json({"undone": numbers, "reason": undone[0].reason, "changes": made})
-        return
-    start, end = undone[0].number, undone[-1].number
-    which = f"changes {start}-{end}" if end > start else f"change {start}"
+    numbers = [one.number for one in undone]
+    which = f"changes {numbers[0]}-{numbers[-1]}" if len(numbers) > 1 else f"change {numbers[0]}"
     reason = f" ({_line(undone[0].reason)})" if undone[0].reason.strip() else ""
     ids = list(dict.fromkeys(one.item_id for one in changes))
-    say(f"undo of {which}{reason}: {ids[0] if len(ids) == 1 else counted(len(ids), 'item')}")
+    line = f"undo of {which}{reason}: {ids[0] if len(ids) == 1 else counted(len(ids), 'item')}"
+    made = [_change_json(one) for one in changes]
+    data = {"undone": numbers, "reason": undone[0].reason, "changes": made}
+    print_lines([line], as_json, data)
 
 
 def _bank_to_fill(bank: Path) -> Path:
@@ -318,8 +300,9 @@ def _bank_to_fill(bank: Path) -> Path:
 
 
 def _chosen(
-    items: Sequence[memory.MemoryItem], status: str, src: Sequence[str] | None
+    where: Path, snapshot: str, status: str, src: Sequence[str] | None
 ) -> list[memory.MemoryItem]:
+    items = memory_sources.read_items(where, snapshot).items
     known("--status", [status], _EVERY)
     known("--src", src or [], get_args(memory.ItemSource))
     return [
@@ -365,8 +348,14 @@ def _check_target(target: Path, source: Path) -> None:
 # -- text and JSON ---------------------------------------------------------------------------
 
 
+def _print_learned(learned: LearnedFeedback, as_json: bool) -> None:
+    data = {**learned._asdict(), "rejected": [asdict(one) for one in learned.rejected]}
+    print_lines([f"{len(learned.added)} added, {len(learned.known)} known"], as_json, data)
+    if not as_json:
+        notice(*(f"not learned: {one.title} ({one.reason})" for one in learned.rejected))
+
+
 def _item_row(item: memory.MemoryItem) -> Row:
-    """Return an item as a row: id, source, status, tasks, shown, helped, hurt, title."""
     tasks = {(origin.corpus, origin.task) for origin in item.origins if origin.task}
     counts = item.counters
     shown = (counts.retrieved, counts.helped, counts.hurt)
@@ -374,7 +363,6 @@ def _item_row(item: memory.MemoryItem) -> Row:
 
 
 def _item_lines(item: memory.MemoryItem) -> Iterator[str]:
-    """Yield an item as a person reads it."""
     status = f"superseded by {item.superseded_by}" if item.superseded_by else item.status
     head = (item.id, item.src, status, item.scope.pack, item.scope.endpoint)
     yield " · ".join(filter(None, head))
@@ -403,7 +391,6 @@ def _item_lines(item: memory.MemoryItem) -> Iterator[str]:
 
 
 def _change_row(change: memory.Change) -> Row:
-    """Return a change as a row: number, time, action, item, title, reason."""
     item = change.after or change.before
     title = _line(item.title) if item else ""
     action = _action(change.action, change.after.superseded_by if change.after else "")
@@ -411,7 +398,6 @@ def _change_row(change: memory.Change) -> Row:
 
 
 def _change_json(change: memory.Change) -> dict[str, Any]:
-    """Return a change as JSON: what it did, and which fields of the item it changed."""
     before, after = change.before, change.after
     item = after or before
     return {
@@ -427,7 +413,6 @@ def _change_json(change: memory.Change) -> dict[str, Any]:
 
 
 def _step_rows(step: Step) -> Iterator[Row]:
-    """Yield the changes of a step of a stream: step, task, action, item, reason."""
     for action, items in (("add", step.added), ("merge", step.merged)):
         for item in items:
             yield step.step, step.task, action, item, f"learned from {step.trial}"
@@ -438,7 +423,6 @@ def _step_rows(step: Step) -> Iterator[Row]:
 
 
 def _difference_rows(found: Difference) -> Iterator[Row]:
-    """Yield a difference as rows: change, id, title, what."""
     for kind, items in (("added", found.added), ("removed", found.removed)):
         yield from ((kind, item.id, _line(item.title), item.src) for item in items)
     for item, fields in found.changed:

@@ -366,8 +366,7 @@ def _finish(
     output.print_query(sparql)
     output.print_objects(rows)
     output.say("the query does not run" if total is None else f"{len(rows)} of {total} rows")
-    for error in errors:
-        output.say(f"problem: {error}")
+    output.say(*(f"problem: {error}" for error in errors))
     if trust is not None:
         output.say(trust.explanation)
     cost = [f"{usage.lm_calls} calls", f"{usage.tokens} tokens"]

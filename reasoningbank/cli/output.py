@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import json
-import math
 import re
 import signal
 import threading
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
@@ -21,6 +21,7 @@ from rich.text import Text
 if TYPE_CHECKING:
     from reasoningbank.analysis.tables import TextTable
     from reasoningbank.experiment import Progress as RunProgress
+    from reasoningbank.experiment import TrialKey
 
 
 _BREAKS = re.compile(r"[\t\r\n]+")
@@ -31,19 +32,27 @@ console = Console(highlight=False, soft_wrap=False, markup=False, emoji=False)
 progress_console = Console(stderr=True, highlight=False, markup=False, emoji=False)
 
 
-def say(text: object, to: Console = console) -> None:
-    """Write text as it is to standard output, without wrapping."""
-    to.print(Text(text) if isinstance(text, str) else text, soft_wrap=True)
+def say(*lines: object, to: Console | None = None) -> None:
+    """Write lines as they are to standard output, without wrapping."""
+    for line in lines:
+        (to or console).print(Text(str(line)), soft_wrap=True)
 
 
-def notice(text: str) -> None:
-    """Write text to standard error, without wrapping."""
-    say(text, progress_console)
+def notice(*lines: object) -> None:
+    """Write lines to standard error, without wrapping."""
+    say(*lines, to=progress_console)
 
 
 def print_json(data: Any) -> None:
-    """Write JSON to standard output."""
     print(json.dumps(data, ensure_ascii=False, indent=2, default=str, allow_nan=True))
+
+
+def print_lines(lines: Iterable[str], as_json: bool, data: Any) -> None:
+    """Write lines, or `data` as JSON."""
+    if as_json:
+        print_json(data)
+    else:
+        say(*lines)
 
 
 def print_table(headers: Sequence[str], rows: Sequence[Sequence[Any]], title: str = "") -> None:
@@ -69,13 +78,16 @@ def print_rows(
 
 
 def print_objects(
-    items: Sequence[Mapping[str, Any]], columns: Sequence[str] = (), data: Any = None
+    items: Sequence[Mapping[str, Any]],
+    columns: Sequence[str] = (),
+    as_json: bool = False,
+    data: Any = None,
 ) -> None:
-    """Write objects as a table, if there are any, what is not known empty; or `data` as JSON."""
+    """Write objects as a table, if there are any, what is not known empty; or them as JSON."""
     columns = columns or list(dict.fromkeys(name for item in items for name in item))
-    if data is not None or columns:
+    if as_json or columns:
         rows = [["" if item.get(c) is None else item[c] for c in columns] for item in items]
-        print_rows(columns, rows, data is not None, data)
+        print_rows(columns, rows, as_json, list(items) if data is None else data)
 
 
 def show(table: TextTable) -> None:
@@ -92,16 +104,17 @@ def print_query(text: str, to: Console = console, language: str = "sparql") -> N
         shown.rstrip()
         to.print(shown, soft_wrap=True)
     else:
-        say(text, to)
+        say(text, to=to)
 
 
 def seconds(value: float) -> str:
-    """Return a duration for people."""
-    if math.isnan(value):
-        return "-"
     if value < 60:
         return f"{value:.1f} s"
     return f"{int(value) // 60} min {int(value) % 60} s"
+
+
+def trial_name(key: TrialKey) -> str:
+    return f"{key.arm} · {key.task} · {key.seed}"
 
 
 def progress_bar(*columns: ProgressColumn) -> Progress:
@@ -119,35 +132,32 @@ class TimeLeft:
         self._expected = {
             arm: total / todo[arm] for arm, total in expected.items() if total and todo.get(arm)
         }
-        self._measured: dict[str, list[float]] = {arm: [] for arm in todo}
+        self._measured: dict[str, list[float]] = defaultdict(list)
         self._at = 0.0
 
     def began(self, seconds: float) -> None:
         """Note that a trial began; the time before the first one is not a trial's."""
-        if not any(self._measured.values()):
+        if not self._measured:
             self._at = seconds
 
     def finished(self, arm: str, seconds: float) -> None:
         """Note that a trial of an arm ended, `seconds` after the run began."""
-        self._measured.setdefault(arm, []).append(seconds - self._at)
+        self._measured[arm].append(seconds - self._at)
         self._at = seconds
 
     def __str__(self) -> str:
         """The time left; a lower bound while nothing is known of an arm that is still to run."""
-        known = [arm for arm, times in self._measured.items() if times and arm in self._expected]
+        known = [arm for arm in self._measured if arm in self._expected]
         spent = sum(sum(self._measured[arm]) for arm in known)
         foreseen = sum(self._expected[arm] * len(self._measured[arm]) for arm in known)
         # How much slower this machine is than the one of the past runs; few seconds say little.
         pace = (spent + 10) / (foreseen + 10)
-        total, unknown = 0.0, []
-        for arm, todo in self._todo.items():
-            mine = self._measured[arm]
-            if mine or arm in self._expected:
-                each = sum(mine) / len(mine) if mine else self._expected[arm] * pace
-                total += each * max(0, todo - len(mine))
-            elif todo:
-                # An arm says nothing of the time of another one.
-                unknown.append(arm)
+        each = {arm: one * pace for arm, one in self._expected.items()}
+        each |= {arm: fmean(times) for arm, times in self._measured.items()}
+        left = {arm: n - len(self._measured.get(arm, ())) for arm, n in self._todo.items()}
+        total = sum(each[arm] * max(0, n) for arm, n in left.items() if arm in each)
+        # An arm says nothing of the time of another one.
+        unknown = [arm for arm, n in left.items() if n and arm not in each]
         if unknown:
             return f"at least {seconds(total)} left, without {', '.join(unknown)}"
         return f"about {seconds(total)} left"

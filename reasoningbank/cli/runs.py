@@ -79,17 +79,17 @@ def run(
         parse_name(lm)
     loaded = load_experiment(experiment, changes or ()).with_lm(lm)
     folder = RunFolder(out if out is not None else default_folder(loaded.name, lm))
+    chosen: dict[str, Any] = {"limit": limit, "only": only or (), "tasks": task or ()}
     if dry_run:
-        plan = plan_run(loaded, limit=limit, only=only or (), tasks=task or ())
-        for finding in plan.denied:
-            output.notice(str(finding))
+        plan = plan_run(loaded, **chosen)
+        output.notice(*plan.denied)
         try:
             check_models(loaded, plan.jobs)
         except (SetupError, UsageError) as error:
             output.notice(f"a run would be refused: {error}")
         tables.print_estimate(estimate_run(loaded, folder, plan.jobs), as_json=as_json)
         return
-    _run(loaded, folder, mlflow, as_json, limit=limit, only=only or (), tasks=task or ())
+    _run(loaded, folder, mlflow, as_json, chosen)
 
 
 def default_folder(name: str, lm: str | None) -> Path:
@@ -116,9 +116,10 @@ def rerun(
     run_folder = RunFolder(folder)
     manifest = run_folder.require_manifest()
     experiment = parse_experiment(manifest.get("experiment") or {}, where=str(folder))
+    chosen: dict[str, Any] = {"only": only or (), "tasks": task or ()}
     if only or task:
         # Planning refuses unknown names.
-        plan_run(experiment, only=only or (), tasks=task or ())
+        plan_run(experiment, **chosen)
     again = [
         trial.key
         for trial in run_folder.trials(skip_damaged=True)
@@ -131,8 +132,7 @@ def rerun(
         if not missing:
             _exit_if_leaked(_report(run_folder, as_json))
             return
-    chosen: dict[str, Any] = {"only": only or (), "tasks": task or ()}
-    _run(experiment, run_folder, mlflow, as_json, again=again, missing=missing, **chosen)
+    _run(experiment, run_folder, mlflow, as_json, chosen, again=again, missing=missing)
 
 
 def status(folder: RunPath, as_json: AsJson = False) -> None:
@@ -201,8 +201,7 @@ def compare(
     if as_json:
         output.print_json(found.to_json())
         return
-    for note in found.notes:
-        output.notice(f"note: {note}")
+    output.notice(*(f"note: {note}" for note in found.notes))
     tables.print_comparisons(found.comparisons, f"{found.metric}, by {found.unit}")
     dropped = found.only_first + found.only_second
     shared = counted(found.shared, "shared task")
@@ -251,8 +250,7 @@ def export_to_inspect(
         | {"log": str(log.path)}
         for log in done.logs
     ]
-    headers = ("arm", "trials", "errors", "log")
-    output.print_rows(headers, [[one[name] for name in headers] for one in data], as_json, data)
+    output.print_objects(data, ("arm", "trials", "errors", "log"), as_json)
     if not as_json:
         output.notice(f"inspect view --log-dir {done.folder}")
 
@@ -273,15 +271,11 @@ def export_to_parquet(
 
     frames = load(runs, texts=texts)
     written = write_parquet(frames, out if out is not None else runs[0] / "parquet")
-    sizes = {name: len(frame) for name, frame in frames.items()}
     problems = [problem.reason for problem in frames.problems]
-    for problem in problems:
-        output.notice(f"left out: {problem}")
-    files = [{"frame": n, "rows": sizes[n], "file": str(path)} for n, path in written.items()]
-    rows = [tuple(file.values()) for file in files]
-    output.print_rows(
-        ("frame", "rows", "file"), rows, as_json, {"files": files, "problems": problems}
-    )
+    output.notice(*(f"left out: {problem}" for problem in problems))
+    sizes = {name: len(frame) for name, frame in frames.items()}
+    files = [{"frame": n, "rows": sizes[n], "file": path} for n, path in written.items()]
+    output.print_objects(files, (), as_json, {"files": files, "problems": problems})
 
 
 @export.command("hf")
@@ -319,12 +313,16 @@ def _streams(folder: RunFolder, manifest: Mapping[str, Any]) -> list[dict[str, A
 
 
 def _leave_out(*paths: Path) -> None:
-    for path in paths:
-        output.notice(f"{path}: cannot be read and is left out")
+    output.notice(*(f"{path}: cannot be read and is left out" for path in paths))
 
 
 def _run(
-    experiment: Experiment, folder: RunFolder, mlflow: str | None, as_json: bool, **chosen: Any
+    experiment: Experiment,
+    folder: RunFolder,
+    mlflow: str | None,
+    as_json: bool,
+    chosen: Mapping[str, Any],
+    **repeated: Any,
 ) -> None:
     # With memory, and compiled, another task permutation gives another prompt.
     plain = [a for a in experiment.arms if a.memory.source == "none" and not a.compile]
@@ -337,11 +335,9 @@ def _run(
         if mlflow:
             # A run that another process continues is traced by that process.
             check_free(folder)
-            observers.append(
-                stack.enter_context(mlflow_tracer(mlflow, folder, on_failure=output.notice))
-            )
-        plan_of = {name: chosen[name] for name in ("limit", "only", "tasks") if name in chosen}
-        estimate = estimate_run(experiment, folder, plan_run(experiment, **plan_of).jobs)
+            tracer = mlflow_tracer(mlflow, folder, on_failure=output.notice)
+            observers.append(stack.enter_context(tracer))
+        estimate = estimate_run(experiment, folder, plan_run(experiment, **chosen).jobs)
         estimated = [one for one in estimate.arms if one.agent != "judge"]
         left = output.TimeLeft(
             {one.arm: one.todo for one in estimated},
@@ -349,7 +345,7 @@ def _run(
         )
         follow = stack.enter_context(output.follow_run(left))
         says: dict[str, Any] = {"on_progress": follow, "on_notice": output.notice}
-        run_experiment(experiment, folder, observers=observers, **says, **chosen)
+        run_experiment(experiment, folder, observers=observers, **says, **chosen, **repeated)
     summary = _report(folder, as_json, whole=False)
     write_atomically(folder.path / "summary.json", summary.to_json())
     if summary.comparison is not None and experiment.mode == "learn" and not as_json:
@@ -370,12 +366,11 @@ def _report(
 
     def readable() -> Iterator[TrialRecord]:
         for path, found in folder.read_all():
-            if not isinstance(found, RecordError):
+            if isinstance(found, RecordError):
+                hint = "run the experiment again to redo it"
+                output.notice(f"{path}: cannot be read and is left out; {hint}")
+            else:
                 yield found
-                continue
-            output.notice(
-                f"{path}: cannot be read and is left out; run the experiment again to redo it"
-            )
 
     summary = summarise_run(folder, readable())
     if as_json:
@@ -399,7 +394,7 @@ def _exit_if_leaked(summary: RunSummary) -> None:
 def _state_line(state: RunState) -> str:
     part = f"{state.done} of {state.total} trials"
     if state.status == "running":
-        keys = ", ".join(f"{key.arm} · {key.task} · {key.seed}" for key in state.in_flight)
+        keys = ", ".join(map(output.trial_name, state.in_flight))
         where = f"process {state.pid} on {state.host}"
         return f"running since {state.began} ({where}): {part}; in flight: {keys or 'none'}"
     if state.status == "dead":

@@ -123,21 +123,24 @@ def mcp(
                 shared.close()
                 os._exit(128 + number)
 
-            on_signals(end)
+            _on_signals(end)
             server.serve_stdio(shared)
         return
     with server.listening(http) as bound, sessions.Shared(settings) as shared:
         host, port = bound.getsockname()[:2]
         shown = f"[{host}]" if ":" in host else host
-        say(f"http://{shown}:{port}{server.PATH}")
-        notice("serving; press Ctrl-C to stop")
-        # The HTTP server handles signals itself and then raises them once more.
-        on_signals(lambda *_: None)
+        _begin_http(f"http://{shown}:{port}{server.PATH}")
         server.serve_http(shared, bound)
 
 
-def on_signals(act: Callable[[int, object], None]) -> None:
-    """Set what an interrupt or a termination does."""
+def _begin_http(address: str) -> None:
+    say(address)
+    notice("serving; press Ctrl-C to stop")
+    # The HTTP server handles signals itself and then raises them once more.
+    _on_signals(lambda *_: None)
+
+
+def _on_signals(act: Callable[[int, object], None]) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, act)
 
@@ -188,11 +191,8 @@ def serve_web(
     )
 
     def ready(address: str) -> None:
-        say(address)
-        notice("serving; press Ctrl-C to stop")
+        _begin_http(address)
         if open_it and not webbrowser.open(address):
             notice("no browser found; open the address yourself")
 
-    # The HTTP server handles signals itself and then raises them once more.
-    on_signals(lambda *_: None)
     serve_page(settings, host, port, ready)

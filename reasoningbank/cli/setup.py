@@ -14,7 +14,7 @@ from typer import Argument, Exit, Option, Typer
 from reasoningbank.agents.sandbox.interpreter import Sandbox, deno_executable, pyodide_cached
 from reasoningbank.cache import write_bytes_atomically
 from reasoningbank.cli import output
-from reasoningbank.cli.options import AsJson
+from reasoningbank.cli.options import AsJson, Lm
 from reasoningbank.corpus import known_packs, load_pack, open_endpoint
 from reasoningbank.corpus.new_pack import new_pack
 from reasoningbank.errors import ReasoningBankError, UsageError, need_package
@@ -27,7 +27,7 @@ from reasoningbank.tools import SPARQLTools
 app = Typer(help="Download, list and serve local models.", no_args_is_help=True)
 
 
-#: Whether a requirement is met, what was found, and what to do.
+#: Whether a requirement is met, what was found, and what to do if it is not.
 Look = tuple[bool, str, str]
 
 
@@ -54,7 +54,7 @@ def doctor(
             ok, found, hint = look()
         except ReasoningBankError as error:
             ok, found, hint = False, error.what, error.hint
-        checks.append({"part": part, "ok": ok, "found": found, "hint": hint})
+        checks.append({"part": part, "ok": ok, "found": found, "hint": "" if ok else hint})
     rows = [(c["part"], "ok" if c["ok"] else "MISSING", c["found"], c["hint"]) for c in checks]
     output.print_rows(("part", "state", "found", "what to do"), rows, as_json, checks)
     if not all(check["ok"] for check in checks):
@@ -125,9 +125,8 @@ def serve(
 
 def _memory() -> Look:
     size = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    ok = size > 3.5e9
-    hint = "" if ok else "the local model needs about 3 GB; use local-small or a hosted model"
-    return ok, f"{size / 1e9:.1f} GB", hint
+    hint = "the local model needs about 3 GB; use local-small or a hosted model"
+    return size > 3.5e9, f"{size / 1e9:.1f} GB", hint
 
 
 def _pyodide(fix: bool) -> Look:
@@ -138,21 +137,21 @@ def _pyodide(fix: bool) -> Look:
         finally:
             sandbox.shutdown()
     ok = pyodide_cached()
-    hint = "" if ok else "run: reasoningbank doctor --fix"
-    return ok, "in Deno's cache" if ok else "not in Deno's cache", hint
+    found = "in Deno's cache" if ok else "not in Deno's cache"
+    return ok, found, "run: reasoningbank doctor --fix"
 
 
 def _weights() -> Look:
     need_package("xllamacpp", "local")
     local = next(stored for stored in list_weights() if stored.weights.name == "local")
+    hint = "run: reasoningbank lm pull local (or use a hosted model with --lm)"
     ok = local.state in {"verified", "unverified"}
-    hint = "" if ok else "run: reasoningbank lm pull local (or use a hosted model with --lm)"
     return ok, f"{local.weights.title}: {local.state}", hint
 
 
 def _packs() -> Look:
     names = ", ".join(sorted(known_packs()))
-    hint = "" if names else "run from the repository, or reinstall the package"
+    hint = "run from the repository, or reinstall the package"
     return bool(names), names or "none", hint
 
 
@@ -168,9 +167,7 @@ def _endpoint() -> Look:
 DEMO = Path("experiments/uniprot_demo.toml")
 
 
-def demo(
-    lm: Annotated[str, Option(help="A model: local, or a LiteLLM name.")] = "local",
-) -> None:
+def demo(lm: Lm = "local") -> None:
     """Ask ten questions without and with a memory: fetch the model, run, and write the report.
 
     The same command resumes it. Records and report are written to runs/.

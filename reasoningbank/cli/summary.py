@@ -33,19 +33,19 @@ _WIDE = ("arm", "n", "score", "95% CI", "row F1", "ran", *tables.STATUSES, "s me
 
 def print_result(summary: RunSummary, title: str) -> None:
     """Print what a run was made for: right answers by level, and the pre-registered comparison."""
-    _print(_leak_lines(summary))
+    output.say(*_leak_lines(summary))
     output.show(tables.arm_table(summary, _NARROW, title))
     levels = tables.tables_of(summary)["levels"]
     output.show(levels)
-    _print(levels.notes if levels.rows else ())
-    _print(line for arm in summary.arms for line in _arm_lines(arm))
-    _print(summary.preregistered_lines())
-    _print([f"leakage: {summary.leakage.sentence()}"])
+    output.say(*(levels.notes if levels.rows else ()))
+    output.say(*(line for arm in summary.arms for line in _arm_lines(arm)))
+    output.say(*summary.preregistered_lines())
+    output.say(f"leakage: {summary.leakage.sentence()}")
 
 
 def print_summary(summary: RunSummary, title: str) -> None:
     """Print leaks, the arms, the pre-registered comparison, the others, and what memory did."""
-    _print(_leak_lines(summary))
+    output.say(*_leak_lines(summary))
     if output.console.is_terminal:
         output.show(tables.arm_table(summary, _NARROW, title))
         seen = [
@@ -60,26 +60,25 @@ def print_summary(summary: RunSummary, title: str) -> None:
     parts = tables.tables_of(summary)
     for name in ("levels", "failures", "judges", "sampled"):
         output.show(parts[name])
-    _print(line for arm in summary.arms for line in _arm_lines(arm))
-    _print(summary.preregistered_lines())
-    _print(f"also: {other.sentence()}" for other in summary.others)
+    output.say(*(line for arm in summary.arms for line in _arm_lines(arm)))
+    output.say(*summary.preregistered_lines())
+    output.say(*(f"also: {other.sentence()}" for other in summary.others))
     if summary.online:
         output.show(parts["streams"])
         output.show(parts["stream levels"])
-        _print(f"in the stream: {found.sentence()}" for found in summary.online.comparisons)
+        output.say(*(f"in the stream: {one.sentence()}" for one in summary.online.comparisons))
         output.show(parts["stream judges"])
     for name in ("use", "banks", "learning", "compiled"):
         output.show(parts[name])
-    _print(
-        f"{one.arm}, rejected: {tables.counts(one.rejected)}"
-        for one in summary.memory
-        if one.rejected
-    )
+    for one in summary.memory:
+        if one.rejected:
+            output.say(f"{one.arm}, rejected: {tables.counts(one.rejected)}")
     for name, trials in summary.replaced.items():
-        _print([f"{name}: {trials} trials were run again after they had been judged"])
+        output.say(f"{name}: {trials} trials were run again after they had been judged")
     for change in summary.code:
-        _print([f"other code: trials since {change.time} are by changed {', '.join(change.parts)}"])
-    _print([f"leakage: {summary.leakage.sentence()}"])
+        named = ", ".join(change.parts)
+        output.say(f"other code: trials since {change.time} are by changed {named}")
+    output.say(f"leakage: {summary.leakage.sentence()}")
 
 
 def print_changes(summary: RunSummary, changes: Iterable[tuple[TrialRecord, TrialRecord]]) -> None:
@@ -100,7 +99,7 @@ def print_changes(summary: RunSummary, changes: Iterable[tuple[TrialRecord, Tria
             ]
             if (total := shown.get("n") or 0) > len(rows) > 0:
                 lines.append(f"    → {total - len(rows)} more rows")
-        _print(lines)
+        output.say(*lines)
     if (found := summary.comparison) is None or summary.metric != "strict":
         return
     # The counts are of the questions that are compared: those of one level, where one is named.
@@ -116,18 +115,13 @@ def print_changes(summary: RunSummary, changes: Iterable[tuple[TrialRecord, Tria
     other = f"{found.second} {second.strict} of {second.judged}"
     points = f"{100 * abs(found.difference):.0f} percentage points {sign}"
     interval = f"(95% CI {ends[0]:.0f} to {ends[1]:.0f})"
-    _print([f"\nIn plain words: {right}, {other}: {points} {interval}."])
+    output.say(f"\nIn plain words: {right}, {other}: {points} {interval}.")
 
 
 def print_comparisons(comparisons: Sequence[ArmComparison], title: str) -> None:
     """Print one line per comparison, and its sentence."""
     output.show(tables.comparison_table(comparisons, title, narrow=output.console.is_terminal))
-    _print(comparison.sentence() for comparison in comparisons)
-
-
-def _print(lines: Iterable[str]) -> None:
-    for line in lines:
-        output.console.print(line, soft_wrap=True)
+    output.say(*(comparison.sentence() for comparison in comparisons))
 
 
 def _leak_lines(summary: RunSummary) -> Iterator[str]:
@@ -210,7 +204,7 @@ def print_estimate(estimate: RunEstimate, *, as_json: bool = False) -> None:
         # No arm can have this name.
         rows.append(["(all)", f"{estimate.todo} of {planned}", *_cells(estimate.total, bound)])
     output.print_table(_ESTIMATE, rows, estimate.name)
-    _print(_estimate_lines(estimate))
+    output.say(*_estimate_lines(estimate))
 
 
 def _cells(amounts: Mapping[str, float | None], is_bound: bool) -> list[str]:

@@ -7,13 +7,13 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, get_args
+from typing import Annotated, Any, get_args
 
 from typer import Argument, Exit, Option, Typer
 
 from reasoningbank import corpus
+from reasoningbank.cli import output
 from reasoningbank.cli.options import AsJson, Many, known
-from reasoningbank.cli.output import notice, print_json, print_rows, print_table, say
 from reasoningbank.corpus.splits import PARTS
 from reasoningbank.errors import UsageError
 from reasoningbank.findings import counted
@@ -84,13 +84,9 @@ def show(
     loaded = corpus.load_corpus(where or pack)
     task = corpus.find_task(loaded.tasks, task_id, loaded.name)
     parts = loaded.split().by_id()
-    if as_json:
-        print_json({**asdict(task), "split": parts[task.id]})
-        return
     head = (task.id, task.form, task.complexity, task.group, parts[task.id])
-    say(" · ".join(head))
-    say(task.query)
-    say(task.expected_sparql)
+    lines = (" · ".join(head), task.query, task.expected_sparql)
+    output.print_lines(lines, as_json, {**asdict(task), "split": parts[task.id]})
 
 
 @app.command()
@@ -109,15 +105,13 @@ def stats(
     loaded, parts, chosen = _chosen(pack, split, complexity, form, group)
     found = corpus.get_task_stats(chosen)
     counts = Counter(parts[task.id] for task in chosen)
-    by_split = {part: counts[part] for part in PARTS}
-    rows: list[tuple[str, str, int]] = [("total", "", found["total"])]
-    for part in ("by_form", "by_complexity", "by_endpoint"):
-        rows += [(part, name, count) for name, count in found[part].items()]
-    rows += [("by_split", name, count) for name, count in by_split.items()]
+    data: dict[str, Any] = {**found, "by_split": {part: counts[part] for part in PARTS}}
+    data["findings"] = [corpus.finding_row(finding) for finding in loaded.findings]
+    rows = [("total", "", found["total"])]
+    for part in ("by_form", "by_complexity", "by_endpoint", "by_split"):
+        rows += [(part, name, count) for name, count in data[part].items()]
     rows += [("groups", "", found["groups"]), ("findings", "", len(loaded.findings))]
-    listed = [corpus.finding_row(finding) for finding in loaded.findings]
-    data = {**found, "by_split": by_split, "findings": listed}
-    print_rows(("what", "which", "tasks"), rows, as_json, data)
+    output.print_rows(("what", "which", "tasks"), rows, as_json, data)
 
 
 @app.command("validate")
@@ -145,12 +139,12 @@ def validate_corpus(
     if as_json:
         numbers = {f"{name}s": counts[name] for name in get_args(corpus.Severity)}
         head = {"corpus": loaded.name, "tasks": len(loaded.tasks), **numbers}
-        print_json({**head, "ran": client is not None, "findings": listed})
+        output.print_json({**head, "ran": client is not None, "findings": listed})
     else:
         if findings:
             rows = [tuple(one.values())[:4] for one in listed]
-            print_table(("file", "severity", "code", "message"), rows)
-        notice(_summary(loaded, counts, ran=client is not None))
+            output.print_table(("file", "severity", "code", "message"), rows)
+        output.notice(_summary(loaded, counts, ran=client is not None))
     raise Exit(1 if counts["error"] else 0)
 
 
@@ -202,14 +196,13 @@ def build(
     counts = Counter(instance.split for instance in made)
     if as_json:
         listed = [corpus.finding_row(finding) for finding in findings]
-        print_json({"instances": len(made), "by_split": counts, "findings": listed})
+        output.print_json({"instances": len(made), "by_split": counts, "findings": listed})
         return
-    for finding in findings:
-        notice(finding.what)
+    output.notice(*(finding.what for finding in findings))
     splits = ", ".join(f"{counts[part]} {part}" for part in PARTS)
     of = counted(len(files), "template")
-    notice(f"{counted(len(made), 'instance')} of {of}: {splits}")
-    say(str(folder))
+    output.notice(f"{counted(len(made), 'instance')} of {of}: {splits}")
+    output.say(str(folder))
 
 
 @app.command("levels")
@@ -242,16 +235,16 @@ def show_levels(
     if as_json:
         names = ("task", "training_task", "similarity")
         repeated = [dict(zip(names, pair, strict=True)) for pair in same]
-        print_json({"levels": found, "near_duplicates": repeated})
+        output.print_json({"levels": found, "near_duplicates": repeated})
         return
     rows = []
     for level in corpus.LEVELS:
         own = [task for task in chosen if found[task.id] == level]
         rows.append((level, len(own), len({task.template or task.group for task in own})))
-    print_table(("level", "tasks", "templates"), rows)
+    output.print_table(("level", "tasks", "templates"), rows)
     for task, other, similarity in same:
-        notice(f"{task} nearly repeats {other} ({similarity:.2f})")
-    notice(f"questions that nearly repeat a training question: {len(same)}")
+        output.notice(f"{task} nearly repeats {other} ({similarity:.2f})")
+    output.notice(f"questions that nearly repeat a training question: {len(same)}")
 
 
 # -- choosing and printing -----------------------------------------------------------------
@@ -283,4 +276,6 @@ def _print_tasks(tasks: Sequence[corpus.Task], parts: Mapping[str, str], as_json
     rows = [(t.id, t.form, t.complexity, t.group, parts[t.id], t.query) for t in tasks]
     # Reading every field is slow in a large corpus.
     data = [{**asdict(task), "split": parts[task.id]} for task in tasks if as_json]
-    print_rows(("id", "form", "complexity", "group", "split", "question"), rows, as_json, data)
+    output.print_rows(
+        ("id", "form", "complexity", "group", "split", "question"), rows, as_json, data
+    )

@@ -103,7 +103,6 @@ class Asker:
 def open_asker(
     settings: Settings, endpoint: EndpointConfig, hidden: frozenset[str]
 ) -> Iterator[Asker]:
-    """Open the agent and the model of a server's settings."""
     if settings.lm is None:
         raise SetupError("the server has no model", hint="start it with --lm")
     check_blind(settings.agent)

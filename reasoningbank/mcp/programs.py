@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Annotated, Any, cast
 
 from pydantic import Field
@@ -27,8 +27,6 @@ MAX_ITEM = 4_000
 
 @dataclass(frozen=True)
 class ProgramResult:
-    """The result of a program."""
-
     items: list[Any]
     total: int
     chars: int
@@ -37,7 +35,6 @@ class ProgramResult:
 
     @property
     def is_whole(self) -> bool:
-        """Whether all items were kept."""
         return self.total == len(self.items)
 
     def part(self, key: str, start: int = 0, limit: int = MAX_SHOWN) -> dict[str, Any]:
@@ -62,24 +59,24 @@ class ProgramResult:
 def gather(value: algebra.Value) -> ProgramResult:
     """Read a result to its end; a program's last loop is lazy."""
     if isinstance(value, algebra.Stream):
-        items, total, chars = _kept(algebra.to_json(item) for item in value.items)
-        return ProgramResult(items, total, chars, items, "results")
+        return _kept(map(algebra.to_json, value.items), "results")
     if isinstance(value, algebra.Table):
-        items, total, chars = _kept(algebra.to_json(row) for row in value.rows)
-        whole = {"head": {"vars": list(value.vars)}, "results": {"bindings": items}}
-        return ProgramResult(items, total, chars, whole, "rows")
+        rows = _kept(map(algebra.to_json, value.rows), "rows")
+        whole = {"head": {"vars": list(value.vars)}, "results": {"bindings": rows.items}}
+        return replace(rows, whole=whole)
     data = algebra.to_json(value)
     if isinstance(data, list):
-        return ProgramResult(*_kept(data), data, "results")
+        return _kept(data, "results")
     if isinstance(data, dict) and isinstance(data.get("@graph"), list):
-        return ProgramResult(*_kept(data["@graph"]), data, "resources of a JSON-LD document")
+        resources = _kept(data["@graph"], "resources of a JSON-LD document")
+        return replace(resources, whole=data)
     text = data if isinstance(data, str) else json.dumps(data, ensure_ascii=False)
     pieces = [text[at : at + MAX_ITEM] for at in range(0, len(text), MAX_ITEM)] or [""]
     return ProgramResult(pieces, len(pieces), len(text), data, "pieces of a text")
 
 
-def _kept(items: Iterable[Any]) -> tuple[list[Any], int, int]:
-    """Return the first items that fit, the number of all, and the characters of the kept ones."""
+def _kept(items: Iterable[Any], kind: str) -> ProgramResult:
+    """Keep the first items that fit, and count all."""
     kept: list[Any] = []
     total = chars = 0
     for item in items:
@@ -88,7 +85,7 @@ def _kept(items: Iterable[Any]) -> tuple[list[Any], int, int]:
         if len(kept) == total - 1 and chars + size <= MAX_KEPT:
             kept.append(item)
             chars += size
-    return kept, total, chars
+    return ProgramResult(kept, total, chars, kept, kind)
 
 
 def _short(item: Any) -> Any:
@@ -115,7 +112,7 @@ Variables = Annotated[dict[str, Any], Field(default_factory=dict)]
 
 
 class ServerTools:
-    """The tools that agents do not have, for one call: whole programs, and the model."""
+    """The tools that agents do not have, for one call; `texts.toml` describes them."""
 
     def __init__(self, session: Session, stop: threading.Event) -> None:
         self._session = session
@@ -124,7 +121,6 @@ class ServerTools:
         self._stop = stop
 
     def algebra_operations(self, names: Names) -> dict[str, Any]:
-        """Return a line about every operation, or the reference of some."""
         if not names:
             kinds = algebra.operations().values()
             lines = [f"{algebra.signature(kind)}: {summary(kind)}" for kind in kinds]
@@ -136,22 +132,17 @@ class ServerTools:
         return answer
 
     def algebra_validate(self, program: Program, variables: Variables) -> dict[str, Any]:
-        """Return the mistakes of a program, and what it would call."""
         data, given = _read(program, variables)
         wrong = algebra.mistakes(data, given, self._prefixes)
         if not wrong:
             ready = algebra.read_program(data, given, self._prefixes)
             return {"valid": True, "operations": list(ready.calls), "writes": ready.writes}
-        shown = [
-            {"path": one.where, "code": one.code, "what": one.what, "hint": one.hint}
-            for one in wrong[:MAX_SHOWN]
-        ]
-        return {"valid": False, "mistakes": fit(shown), "total": len(wrong)}
+        shown = fit([one.to_json() for one in wrong[:MAX_SHOWN]])
+        return {"valid": False, "mistakes": shown, "total": len(wrong)}
 
     def algebra_run(
         self, program: Program, variables: Variables, dry_run: bool = False
     ) -> dict[str, Any]:
-        """Run a program and return its result, or a handle for it with its first items."""
         data, given = _read(program, variables)
         if wrong := algebra.mistakes(data, given, self._prefixes):
             shown = [str(one) for one in wrong[:MAX_MISTAKES]]
@@ -180,13 +171,11 @@ class ServerTools:
             return answer
 
     def algebra_slice(self, ref: str, start: int = 0, limit: int = MAX_SHOWN) -> dict[str, Any]:
-        """Return some items of a program's long result."""
         handle = self._session.store.ref(ref)
         outcome: ProgramResult = self._session.store.get(handle, DTYPE)
         return outcome.part(handle.key, start, limit)
 
     def ask(self, question: str) -> dict[str, Any]:
-        """Answer a question with the server's model."""
         return self._shared.asker.ask(self._session, question, self._stop)
 
     def _runtime(self, dry_run: bool) -> algebra.Runtime:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
+import asyncio
 import json
 import logging
 import socket
 import threading
-from collections.abc import Iterator
-from concurrent.futures import Future
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -19,8 +18,8 @@ from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import MCPError
 
+from reasoningbank import http
 from reasoningbank.errors import ReasoningBankError, ToolError, UsageError
-from reasoningbank.http import binding
 from reasoningbank.mcp.sessions import Session, Sessions, Shared
 from reasoningbank.mcp.toolbox import TEXTS, Tool, pages, read_page, root_of, toolbox
 from reasoningbank.sparql.terms import cut
@@ -105,26 +104,15 @@ def make_server(shared: Shared, sessions: Sessions) -> Server[Any]:
 async def _in_thread(tool: Tool, session: Session, given: dict[str, Any]) -> dict[str, Any]:
     """Answer a call in a thread; if the client cancels it, set the tool's stop event."""
     stop = threading.Event()
-    answered: Future[dict[str, Any]] = Future()
-
-    def answer() -> None:
-        # A task group would wrap exceptions.
-        try:
-            answered.set_result(tool.answer(session, given, stop))
-        except Exception as error:
-            answered.set_exception(error)
-
-    async def wait() -> None:
-        try:
-            await anyio.sleep_forever()
-        finally:
-            stop.set()
-
-    async with anyio.create_task_group() as group:
-        group.start_soon(wait)
-        await anyio.to_thread.run_sync(answer)
-        group.cancel_scope.cancel()
-    return answered.result()
+    call = anyio.to_thread.run_sync(tool.answer, session, given, stop)
+    answering = asyncio.ensure_future(call)
+    try:
+        return await asyncio.shield(answering)
+    finally:
+        stop.set()
+        # A call ends before its session does.
+        with anyio.CancelScope(shield=True):
+            await asyncio.wait([answering])
 
 
 def _failed(line: str) -> types.CallToolResult:
@@ -156,8 +144,7 @@ def serve_stdio(shared: Shared) -> None:
         sessions.close()
 
 
-@contextlib.contextmanager
-def listening(address: str) -> Iterator[socket.socket]:
+def listening(address: str) -> AbstractContextManager[socket.socket]:
     """Listen on a loopback address, ``HOST:PORT`` or a port; port 0 takes a free one.
 
     Raises:
@@ -173,11 +160,7 @@ def listening(address: str) -> Iterator[socket.socket]:
         hint = "listen on 127.0.0.1 or ::1 behind an authenticating proxy"
         what = "the server has no authentication, so it listens only on this machine"
         raise UsageError(what, where=address, hint=hint)
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    with binding(int(port), address, "choose another port"):
-        bound = socket.create_server((host, int(port)), family=family)
-    with bound:
-        yield bound
+    return http.listening(host, int(port), address, "choose another port")
 
 
 def serve_http(shared: Shared, bound: socket.socket) -> None:
@@ -190,7 +173,6 @@ def serve_http(shared: Shared, bound: socket.socket) -> None:
 
 
 def http_server(shared: Shared, sessions: Sessions) -> uvicorn.Server:
-    """Return the HTTP server."""
     import uvicorn
 
     settings = shared.settings

@@ -18,7 +18,7 @@ from mcp.types.version import MODERN_PROTOCOL_VERSIONS
 
 from reasoningbank.algebra import Limits
 from reasoningbank.algebra.stage import Stage, open_stage
-from reasoningbank.corpus import Pack, Task, load_shacl_tasks, open_endpoint, split_tasks
+from reasoningbank.corpus import Pack, Task, load_corpus, open_endpoint
 from reasoningbank.errors import SetupError, ToolError, UsageError
 from reasoningbank.refs import RefStore
 from reasoningbank.schema import EndpointProfile, Schema
@@ -74,10 +74,9 @@ class once(Generic[T]):  # noqa: N801 - it is used as `property` is
 
 
 class Shared:
-    """Holds expensive objects once for all sessions; thread-safe.
+    """Holds what is expensive once for all sessions, made on first use; thread-safe.
 
-    The endpoint opens in the background while the client connects; everything else that is
-    expensive is created on first use.
+    The endpoint opens in the background while the client connects.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -109,17 +108,14 @@ class Shared:
 
     @once
     def client(self) -> SPARQLClient:
-        """A client of the endpoint; raises as `endpoint`."""
         return self._kept(SPARQLClient(self.endpoint))
 
     @once
     def vocabulary(self) -> Schema:
-        """The vocabulary of the endpoint; raises as `endpoint`."""
         return Schema.of(self.endpoint, self.settings.pack.schema)
 
     @once
     def profile(self) -> EndpointProfile:
-        """The profile of the endpoint; raises as `endpoint`."""
         file = self.settings.pack.schema
         declared = Schema.of_files(file) if file else None
         return self._kept(contextlib.closing(EndpointProfile(self.endpoint, declared=declared)))
@@ -127,9 +123,7 @@ class Shared:
     @once
     def evaluation(self) -> tuple[Task, ...]:
         """The tasks of the pack's test split, which no answer may reveal."""
-        pack = self.settings.pack
-        tasks = load_shacl_tasks(pack) if pack.examples.is_dir() else []
-        return tuple(split_tasks(tasks).test) if tasks else ()
+        return load_corpus(self.settings.pack).split().test
 
     @property
     def hidden(self) -> frozenset[str]:
@@ -223,7 +217,6 @@ class Session:
 
     @once
     def sparql(self) -> SPARQLTools:
-        """The query tools."""
         shared = self.shared
         return SPARQLTools(
             shared.endpoint,
@@ -235,13 +228,11 @@ class Session:
 
     @once
     def endpoints(self) -> EndpointTools:
-        """The discovery tools."""
         endpoints, packs = [self.shared.endpoint], [self.shared.settings.pack]
         return EndpointTools(endpoints, store=self.store, packs=packs, hidden=self.shared.hidden)
 
     @once
     def memory(self) -> MemoryTools:
-        """The memory tools."""
         # Slow to load.
         from reasoningbank.memory import LeakageFilter, MemoryTools, Scope
         from reasoningbank.trajectory import Recorder
@@ -283,7 +274,6 @@ class Sessions:
         return tuple(len(session.store) for session in self._open)
 
     def close(self) -> None:
-        """Close all sessions."""
         for session in tuple(self._open):
             self._close(session)
 

@@ -76,19 +76,15 @@ class _Entry:
 
 
 class Answers:
-    """Answers questions, and keeps what people say of the answers.
+    """Answers questions, and keeps what people say of the answers in the folder `feedback`.
 
     Endpoint, model and memory are opened when a question needs them; the last ones stay open.
-
-    Args:
-        feedback: The folder of verdicts.
-        memory: Returns the path and the snapshot that a name of memory stands for.
-        agents: The agents that may answer.
     """
 
     def __init__(
         self, feedback: Path, memory: Callable[[str], tuple[Path, str]], agents: Sequence[str]
     ) -> None:
+        #: `memory` returns the path and the snapshot that a name stands for.
         self._feedback, self._memory, self._agents = feedback, memory, agents
         self._entries: dict[tuple[str, ...], _Entry] = {}
         self._opening = threading.Lock()
@@ -98,17 +94,12 @@ class Answers:
         self._no_pack = tempfile.TemporaryDirectory(prefix="reasoningbank-")
 
     def close(self) -> None:
-        """Close what is open."""
         for entry in self._entries.values():
             entry.close()
         self._no_pack.cleanup()
 
     def ask(self, asked: Asked, emit: Emit, stop: threading.Event) -> dict[str, Any]:
-        """Answer a question: emit notices and steps, and return the answer.
-
-        Raises:
-            ReasoningBankError: If a name is unknown, something failed, or it was stopped.
-        """
+        """Answer a question: emit notices and steps, and return the answer."""
         read = StepReader()
 
         def check(event: Event | None = None) -> None:

@@ -66,7 +66,6 @@ def _words(message: Mapping[str, Any]) -> str:
 
 
 def completion(answer: Mapping[str, Any], model: str) -> dict[str, Any]:
-    """Return an answer as a completion."""
     message = {"role": "assistant", "content": text_of(answer)}
     choice = {"index": 0, "message": message, "finish_reason": "stop"}
     head = _head(str(answer["id"]), model, "chat.completion")

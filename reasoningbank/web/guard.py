@@ -39,7 +39,6 @@ class Guard:
         self._app, self._token = app, token
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request, or pass it on."""
         refused = self._refused(Request(scope)) if scope["type"] == "http" else None
 
         async def send_guarded(message: Message) -> None:
@@ -90,7 +89,6 @@ async def body_of(request: Request, kind: type[_Body]) -> _Body:
 
 
 def valid(parse: Callable[[Any], _Body], data: Any) -> _Body:
-    """Return what pydantic makes of data."""
     try:
         return parse(data)
     except ValidationError as error:

@@ -30,12 +30,7 @@ def trial_place(key: TrialKey) -> str:
 
 
 class RunShelf:
-    """The runs in some folders, by the names of their own folders, and the memory banks.
-
-    Args:
-        folders: Folders of runs, or runs themselves; the first run of a name counts.
-        banks: Bank files; the first one of a name counts.
-    """
+    """The runs in folders, or runs themselves, and the memory banks; the first of a name counts."""
 
     def __init__(self, folders: Sequence[Path], banks: Sequence[Path]) -> None:
         self._folders, self._banks = folders, banks
@@ -45,11 +40,9 @@ class RunShelf:
         self._lock = threading.Lock()
 
     def close(self) -> None:
-        """Remove the reports."""
         self._reports.cleanup()
 
     def paths(self) -> dict[str, Path]:
-        """Return the folders of the runs by name."""
         found: dict[str, Path] = {}
         for folder in self._folders:
             for file in (folder / "manifest.json", *sorted(folder.glob("*/manifest.json"))):
@@ -58,7 +51,6 @@ class RunShelf:
         return found
 
     def run(self, name: str) -> RunFolder:
-        """Return a run by its name."""
         path = self.paths().get(name)
         if path is None:
             raise UsageError(f"no run {name!r}", hint="go to the list of runs", code="no-run")
@@ -125,7 +117,6 @@ class RunShelf:
         return found
 
     def bank(self, name: str) -> tuple[Path, str]:
-        """Return path and snapshot of one bank."""
         found = self.banks()
         if name not in found:
             hint = "go to the list of memories"

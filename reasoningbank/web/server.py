@@ -7,7 +7,6 @@ import contextlib
 import json
 import logging
 import secrets
-import socket
 import threading
 from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, field
@@ -29,7 +28,7 @@ from reasoningbank.analysis.report import environment, scale
 from reasoningbank.corpus import known_packs
 from reasoningbank.errors import ReasoningBankError, UsageError
 from reasoningbank.experiment import memory_sources
-from reasoningbank.http import binding
+from reasoningbank.http import listening
 from reasoningbank.lm import CATALOGUE
 from reasoningbank.memory import MemoryBank
 from reasoningbank.sparql import is_loopback
@@ -133,7 +132,6 @@ class Site:
         self._runs.close()
 
     def failed(self, request: Request, error: Exception) -> Response:
-        """Answer an error with one line."""
         finding, status = _finding(error), _status(error)
         path = request.url.path
         if path.startswith("/v1/"):
@@ -143,7 +141,6 @@ class Site:
         return self._page("message.html", status, line=finding["text"])
 
     def missing(self, request: Request, _: Exception) -> Response:
-        """Refuse any other address."""
         where = request.url.path
         error = UsageError("there is no such page", where=where, code="no-page")
         return self.failed(request, error)
@@ -152,7 +149,6 @@ class Site:
         return HTMLResponse(self._templates.get_template(template).render(**values), status)
 
     def ask_page(self, request: Request) -> Response:
-        """Show the form that asks."""
         default = self._settings.default
         return self._page(
             "ask.html",
@@ -165,33 +161,27 @@ class Site:
         )
 
     def examples(self, request: Request) -> Response:
-        """Return questions of a pack."""
         pack = request.query_params.get("pack", "")
         return _json(example_questions(pack) if pack else [])
 
     async def ask(self, request: Request) -> Response:
-        """Stream the steps of an answer, and the answer."""
         return EventSourceResponse(_as_sse(self._asking(await body_of(request, Asked))))
 
     async def query(self, request: Request) -> Response:
-        """Run a query and return its rows."""
         asked = await body_of(request, Asked)
         return _json(await run_in_threadpool(self._answers.run, asked))
 
     async def rate(self, request: Request) -> Response:
-        """Keep a verdict on an answer."""
         rating = await body_of(request, _Rating)
         path = await run_in_threadpool(self._answers.rate, rating.id, rating.good)
         return JSONResponse({"said": f"kept in {path}"})
 
     def models(self, _: Request) -> Response:
-        """List what chat clients may name as a model."""
         names = chat.model_names(self._settings.default)
         found = [{"id": n, "object": "model", "created": 0, "owned_by": "local"} for n in names]
         return JSONResponse({"object": "list", "data": found})
 
     async def complete(self, request: Request) -> Response:
-        """Answer a request for a chat completion."""
         wanted = await body_of(request, chat.ChatRequest)
         asked = chat.question_of(wanted, self._settings.default)
         model = wanted.model or f"{asked.agent}/{asked.pack}"
@@ -206,18 +196,15 @@ class Site:
         return streamed(lambda emit, stop: emit("answer", self._answers.ask(asked, emit, stop)))
 
     def runs_page(self, _: Request) -> Response:
-        """List the runs."""
         return self._page("runs.html", runs=self._runs.listed(), folders=self._settings.runs)
 
     def report(self, request: Request) -> Response:
-        """Send the static report of a run."""
         path = self._runs.report(request.path_params["name"])
         # The page's own policy, in its head, allows its scripts by their hashes.
         policy = {"content-security-policy": "frame-ancestors 'none'"}
         return FileResponse(path, media_type="text/html", headers=policy)
 
     def compare_page(self, request: Request) -> Response:
-        """Compare two runs or arms that the reader chooses."""
         first, second = (request.query_params.get(name, "") for name in ("first", "second"))
         shown: dict[str, Any] = {"runs": self._runs.listed(), "first": first, "second": second}
         if not (first or second):
@@ -231,13 +218,11 @@ class Site:
         return self._page("compare.html", found=found, pairs=pairs, most=most, **shown)
 
     def live_page(self, request: Request) -> Response:
-        """Show a run as it goes on."""
         name = request.path_params["name"]
         experiment = self._runs.run(name).require_manifest().get("experiment") or {}
         return self._page("live.html", name=name, experiment=experiment)
 
     async def live(self, request: Request) -> Response:
-        """Stream the progress of a run and its trials as they end."""
         follow = LiveRun(self._runs.run(request.path_params["name"]))
 
         def work(emit: Emit, stop: threading.Event) -> None:
@@ -251,12 +236,10 @@ class Site:
         return EventSourceResponse(_as_sse(streamed(work)))
 
     def memory_page(self, _: Request) -> Response:
-        """List the banks."""
         banks, feedback = self._runs.banks(), self._settings.feedback
         return self._page("memory.html", banks=banks, feedback=feedback)
 
     def bank_page(self, request: Request) -> Response:
-        """Show the items of a bank, or what a search finds."""
         query = request.query_params.get("q", "")[:2_000]
         status, name = request.query_params.get("status", "active"), request.path_params["name"]
         with memory_sources.opened(*self._runs.bank(name)) as bank:
@@ -272,7 +255,6 @@ class Site:
             )
 
     def item_page(self, request: Request) -> Response:
-        """Show one item with its evidence and history."""
         name, wanted = request.path_params.values()
         with memory_sources.opened(*self._runs.bank(name)) as bank:
             item = bank.get(wanted)
@@ -280,7 +262,6 @@ class Site:
         return self._page("item.html", item=item, changes=changes, **self._bank(name))
 
     async def change_bank(self, request: Request) -> Response:
-        """Retire an item, undo a change, or learn from feedback."""
         wanted, name = await body_of(request, _BankChange), request.path_params["name"]
 
         def changed() -> str:
@@ -363,10 +344,8 @@ def serve_page(
     if not is_loopback(host) and not settings.token:
         hint = "set a token, or listen on 127.0.0.1"
         raise UsageError("others can reach this address", where=host, hint=hint, code="no-token")
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    with binding(port, f"{host}:{port}", "choose another --port, or 0 for any"):
-        bound = socket.create_server((host, port), family=family)
-    with bound:
+    hint = "choose another --port, or 0 for any"
+    with listening(host, port, f"{host}:{port}", hint) as bound:
         name = f"[{host}]" if ":" in host else host
         query = f"?token={settings.token}" if settings.token else ""
         on_ready(f"http://{name}:{bound.getsockname()[1]}/{query}")
