@@ -164,6 +164,8 @@ def test_an_item_is_found_retired_and_brought_back(visit: Visit, page: Page) -> 
     shown.fill("[name=q]", "kinds of trees")
     shown.press("[name=q]", "Enter")
     shown.click("text=Trees by kind >> nth=0")
+    # A click before the page's script has run does nothing.
+    shown.wait_for_load_state()
     assert "helped 2 times and hurt 1" in shown.inner_text("main")
     assert "direct/trees.0" in shown.inner_text("main")
     with shown.expect_navigation():
