@@ -22,7 +22,7 @@ from reasoningbank.errors import QueryError
 from reasoningbank.memory.experience import shortened_title
 from reasoningbank.memory.item import MemoryItem
 from reasoningbank.memory.search import example_of
-from reasoningbank.memory.skeleton import shortened
+from reasoningbank.memory.skeleton import shortened, unused
 from reasoningbank.sparql import EntityLinker, SPARQLClient
 from reasoningbank.sparql.entity_linking import EntityMention
 from reasoningbank.sparql.shape import shape_hash
@@ -152,11 +152,9 @@ def _joined(one: _Half, other: _Half, seam: _Seam) -> tuple[str, list[str]]:
     exchanged = {seam.term: f"?{seam.column}"}
     for token in other.tree.body:
         if token.kind == "variable" and token.text not in exchanged:
-            name = token.text[1:]
-            numbered = (f"{name}{number}" for number in itertools.count(2))
-            free = next(n for n in itertools.chain([name], numbered) if n not in taken)
-            taken.add(free)
-            exchanged[token.text] = f"?{free}"
+            name = unused(token.text[1:], taken)
+            taken.add(name)
+            exchanged[token.text] = f"?{name}"
     edits = [
         Edit(t.start, t.end, exchanged[t.text])
         for t in tokenize(other.tree.text)

@@ -24,7 +24,6 @@ from reasoningbank.memory.experience import Distilled, Draft, Experience, Reject
 from reasoningbank.memory.grounding import Facts, Grounding
 from reasoningbank.memory.item import ItemSource, Scope
 from reasoningbank.memory.pitfalls import failure_drafts
-from reasoningbank.memory.skeleton import shortened
 from reasoningbank.memory.success import Lesson, contrast_draft, success_draft, terms_in, title_of
 from reasoningbank.schema import Schema
 from reasoningbank.sparql import EndpointConfig, Result
@@ -93,10 +92,10 @@ class Distiller:
             raise UsageError("the task has no gold query", where=task.id, code="no-gold")
         of = Experience(task.id, task.group, task.corpus, task.query, gold, True, "", ran=True)
         try:
-            query = shortened(gold, self._facts.namespaces)
             lesson = Lesson(of, self._facts)
         except QueryError as error:
             return self._checked([of.uncertain("gold", error.code, error.what)])
+        query = lesson.query
         example = Draft(
             title=title_of(query),
             # Only the query has slots, so their names stand alone.
@@ -121,16 +120,13 @@ class Distiller:
             yield from once.values()
         for experience in experiences if "failure" in self.kinds else ():
             if not experience.success:
-                drafts = failure_drafts(experience, self._facts)
-                yield from drafts
-                if not drafts:
-                    why = "its mistake is unknown"
-                    yield experience.uncertain("failure", "unknown-cause", why)
+                drafts: Sequence[Draft | Rejected] = failure_drafts(experience, self._facts)
+                why = "its mistake is unknown"
+                yield from drafts or [experience.uncertain("failure", "unknown-cause", why)]
         if "contrast" in self.kinds:
             # The strategy of the same task already has the skeleton.
             skeleton = "success" not in self.kinds
-            contrast = contrast_draft(experiences, self._facts, skeleton=skeleton)
-            if contrast is not None:
+            if contrast := contrast_draft(experiences, self._facts, skeleton=skeleton):
                 yield contrast
 
     def _checked(
@@ -139,12 +135,12 @@ class Distiller:
         rejected = [draft for draft in drafts if isinstance(draft, Rejected)]
         kept: list[Draft] = []
         for draft in drafts:
-            if isinstance(draft, Draft):
-                findings = self._grounding.findings(draft)
-                if findings:
-                    rejected.append(draft.rejected(findings))
-                else:
-                    kept.append(draft)
+            if isinstance(draft, Rejected):
+                continue
+            if findings := self._grounding.findings(draft):
+                rejected.append(draft.rejected(findings))
+            else:
+                kept.append(draft)
         usage = Usage()
         if kept and lm is not None:
             # The first is the most valuable: a success if there was one.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -207,10 +207,11 @@ def retrieve(
         allowed += matches
         filtered_out += findings
     if linker is not None:
-        wanted = linker.kinds(without_quoted(question))
+        asked = linker.kinds(without_quoted(question))
+        named = [linker.kinds(without_quoted(item.question)) for item, _ in allowed]
         allowed = [
-            (item, score + ranking.entities * _likeness(wanted, linker, item))
-            for item, score in allowed
+            (item, score + ranking.entities * (_overlap(asked, kinds) if asked and kinds else 0.5))
+            for (item, score), kinds in zip(allowed, named, strict=True)
         ]
     ranked = _ranked(allowed, form, scope, ranking)
     if own is not None:
@@ -355,11 +356,6 @@ def _fit(of: Scope, wanted: Scope) -> float:
     return 0.0 if not fits else 1.0 if all(fits) else -1.0
 
 
-def _likeness(wanted: frozenset[str], linker: EntityLinker, item: MemoryItem) -> float:
-    kinds = linker.kinds(without_quoted(item.question))
-    return _overlap(wanted, kinds) if wanted and kinds else 0.5
-
-
 def _overlap(one: frozenset[str], other: frozenset[str]) -> float:
     """Return the Jaccard similarity of two sets."""
     return len(one & other) / len(one | other) if one or other else 0.0
@@ -444,9 +440,8 @@ def pack_examples(ranked: Sequence[FoundItem], *, items: int, tokens: int) -> Pa
                 left -= found.tokens
                 shown |= {_query(found)} - {""}
     # An item whose query is shown by another is not missing.
-    kept = [n for n, found in enumerate(ranked) if n in chosen or _query(found) not in shown]
-    places = {number for number, place in enumerate(kept) if place in chosen}
-    return _packed([ranked[place] for place in kept], places, items, tokens)
+    repeated = {n for n, found in enumerate(ranked) if _query(found) in shown}
+    return _packed(ranked, chosen, items, tokens, repeated)
 
 
 def _query(found: FoundItem) -> str:
@@ -454,23 +449,21 @@ def _query(found: FoundItem) -> str:
     return "" if found.example is None else " ".join(found.example.query.split())
 
 
-def _packed(ranked: Sequence[FoundItem], chosen: set[int], items: int, tokens: int) -> Packed:
-    """Return the chosen items, and those that ranked as high and did not fit."""
+def _packed(
+    ranked: Sequence[FoundItem],
+    chosen: set[int],
+    items: int,
+    tokens: int,
+    ignored: Collection[int] = (),
+) -> Packed:
+    """Return the chosen items, and those that ranked as high and did not fit, but for `ignored`."""
     left = tokens - sum(ranked[place].tokens for place in chosen)
     last = max(chosen, default=-1) if len(chosen) >= items else len(ranked)
-    passed = [found for place, found in enumerate(ranked[: last + 1]) if place not in chosen]
-    skipped = [
-        (found.item.id, _over_budget(found.tokens, tokens, left))
-        for found in passed
-        if found.tokens > min(left, tokens)
-    ]
+    skipped = []
+    for place, found in enumerate(ranked[: last + 1]):
+        if found.tokens > left and place not in chosen and place not in ignored:
+            whole = f"the {left} left of the" if found.tokens <= tokens else "the whole"
+            what = f"{found.tokens} tokens, more than {whole} budget of {tokens}"
+            fields = {"tokens": found.tokens, "budget": tokens, "left": left}
+            skipped.append((found.item.id, Finding("over-budget", what, fields=fields)))
     return Packed(tuple(ranked[place] for place in sorted(chosen)), tuple(skipped[:MOST_SKIPPED]))
-
-
-def _over_budget(needed: int, budget: int, left: int) -> Finding:
-    """Return why an item does not fit a budget."""
-    what = f"{needed} tokens, more than the whole budget of {budget}"
-    if needed <= budget:
-        what = f"{needed} tokens, more than the {left} left of the budget of {budget}"
-    fields = {"tokens": needed, "budget": budget, "left": left}
-    return Finding("over-budget", what, fields=fields)

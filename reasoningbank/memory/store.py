@@ -149,8 +149,12 @@ class Store:
 
     def item(self, item_id: str) -> MemoryItem | None:
         """Return an item by its whole id."""
-        rows = self.rows("SELECT item FROM items WHERE id = ?", item_id)
-        return self.parsed(rows[0][0]) if rows else None
+        return next(iter(self.items("id = ?", item_id)), None)
+
+    def items(self, where: str, *values: Any) -> list[MemoryItem]:
+        """Return the items that meet an SQL condition."""
+        rows = self.rows(f"SELECT item FROM items WHERE {where}", *values)
+        return [self._parsed(text) for (text,) in rows]
 
     def ids(self, prefix: str = "") -> list[str]:
         """Return the ids that start with a prefix."""
@@ -173,19 +177,16 @@ class Store:
         )
         found = []
         for number, time, action, item_id, before, after, *rest in rows:
-            was, is_now = (None if text is None else self.parsed(text) for text in (before, after))
+            was, is_now = (None if text is None else self._parsed(text) for text in (before, after))
             found.append(Change(number, time, action, item_id, was, is_now, *rest))
         return found
 
-    def parsed(self, text: str) -> MemoryItem:
-        """Return an item from its JSON text."""
+    def _parsed(self, text: str) -> MemoryItem:
         try:
             return MemoryItem.from_json(json.loads(text))
         except (ValueError, ReasoningBankError) as error:
             what = f"an item of the bank is damaged ({error})"
-            raise RecordError(
-                what, where=self._where, hint=_REBUILD, code="damaged-item"
-            ) from error
+            raise self._error("damaged-item", what, _REBUILD) from error
 
     def rows(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
         """Return the rows of a query."""
@@ -198,8 +199,7 @@ class Store:
         database = self._database
         if not self._is_bank():
             if self.readonly and self.path is not None:
-                what = "is empty, so it is not a memory bank"
-                raise RecordError(what, where=self._where, hint=_REBUILD, code="not-a-bank")
+                raise self._error("not-a-bank", "is empty, so it is not a memory bank", _REBUILD)
             database.execute("BEGIN IMMEDIATE")
             # Another process may have created it in between.
             if not self._is_bank():
@@ -217,17 +217,15 @@ class Store:
             "FROM pragma_application_id, pragma_user_version"
         ).fetchone()
         if application == APPLICATION and version > VERSION:
-            raise RecordError(
-                f"was written by a newer version of the package (format {version})",
-                where=self._where,
-                hint="upgrade reasoningbank",
-                code="newer-bank",
-                version=version,
-            )
+            what = f"was written by a newer version of the package (format {version})"
+            raise self._error("newer-bank", what, "upgrade reasoningbank", version=version)
         if application != APPLICATION and tables:
             what, hint = "is a database, but not a memory bank", "name another file"
-            raise RecordError(what, where=self._where, hint=hint, code="not-a-bank")
+            raise self._error("not-a-bank", what, hint)
         return bool(tables)
+
+    def _error(self, code: str, what: str, hint: str, **fields: object) -> RecordError:
+        return RecordError(what, where=self._where, hint=hint, code=code, **fields)
 
     def _failed(self, error: Exception) -> RecordError | UsageError:
         said = (str(error).splitlines() or [""])[0]
@@ -237,20 +235,17 @@ class Store:
             return UsageError(what, where=self._where, hint="name a file", code="is-folder")
         if isinstance(error, sqlite3.ProgrammingError) and not name:
             return UsageError("the memory bank was closed", where=self._where, code="bank-closed")
-        fields = {}
         if name == "SQLITE_NOTADB":
-            code, what = "not-a-bank", "is not a memory bank, or is damaged"
             hint = "name another file; JSON lines are read by `reasoningbank memory import`"
-        elif name.startswith("SQLITE_CORRUPT") or "vtable" in said:  # SQLite has no code for it
-            code, what, hint = "damaged-bank", f"the memory bank is damaged ({said})", _REBUILD
-        elif name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
-            code, what = "bank-busy", "another process is writing to it"
-            hint = "try again when it is done"
-        else:
-            code, what = "bank-unreadable", f"cannot be read or written ({said})"
-            hint = "check that the folder exists, is writable and has space"
-            fields = {"sqlite": name}
-        return RecordError(what, where=self._where, hint=hint, code=code, **fields)
+            return self._error("not-a-bank", "is not a memory bank, or is damaged", hint)
+        if name.startswith("SQLITE_CORRUPT") or "vtable" in said:  # SQLite has no code for it
+            return self._error("damaged-bank", f"the memory bank is damaged ({said})", _REBUILD)
+        if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
+            what = "another process is writing to it"
+            return self._error("bank-busy", what, "try again when it is done")
+        what = f"cannot be read or written ({said})"
+        hint = "check that the folder exists, is writable and has space"
+        return self._error("bank-unreadable", what, hint, sqlite=name)
 
 
 @dataclass
