@@ -39,8 +39,6 @@ _IT = "it"
 
 @dataclass(frozen=True)
 class _Half:
-    """A strategy as one half of a composition."""
-
     item: MemoryItem
     tree: QueryTree  #: Of its query without the prefixes that need no declaration
     answers: Mapping[str, frozenset[str]]  #: Column → classes of what it holds

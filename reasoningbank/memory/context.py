@@ -98,7 +98,6 @@ class ContextBuilder:
 
     @property
     def static(self) -> str:
-        """The beginning of every context."""
         return _joined([layer.text for layer in self._static.values()])
 
     def build(self, question: str, retrieval: Retrieval | None = None) -> Context:
@@ -151,7 +150,6 @@ def sense_card(
     tools: bool = False,
     budget: int = 150,
 ) -> Layer:
-    """Return the sense card of an endpoint."""
     lines = [
         _size(endpoint, discovery, pack),
         _classes(endpoint, vocabulary),

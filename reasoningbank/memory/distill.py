@@ -22,7 +22,7 @@ from reasoningbank.judge.lm_judge import called, reply_of
 from reasoningbank.lm import UsageCounter
 from reasoningbank.memory.experience import Distilled, Draft, Experience, Rejected
 from reasoningbank.memory.grounding import Facts, Grounding
-from reasoningbank.memory.item import ItemSource, Scope
+from reasoningbank.memory.item import SLOT, ItemSource, Scope
 from reasoningbank.memory.pitfalls import failure_drafts
 from reasoningbank.memory.success import Lesson, contrast_draft, success_draft, terms_in, title_of
 from reasoningbank.schema import Schema
@@ -53,10 +53,9 @@ class Distiller:
         for kind in sorted(self.kinds - _ALL):
             hint = f"use {', '.join(sorted(_ALL))}"
             raise UsageError(f"unknown kind {kind!r} of items", hint=hint, code="unknown-source")
-        languages = self.pack.languages if self.pack is not None else ("en",)
+        pack, languages = (self.pack.key, self.pack.languages) if self.pack else ("", ("en",))
         self._facts = Facts(self.vocabulary, self.endpoint, self.run, languages)
         self._grounding = Grounding(self._facts)
-        pack = self.pack.key if self.pack is not None else ""
         self._scope = Scope(pack=pack, endpoint=self.endpoint.url)
         self.author = self.author or (f"lm:{self.lm.model}" if self.lm is not None else "rules")
 
@@ -99,7 +98,7 @@ class Distiller:
         example = Draft(
             title=title_of(query),
             # Only the query has slots, so their names stand alone.
-            description=re.sub(r"<<(\w+)>>", r"\1", lesson.description),
+            description=SLOT.sub(r"\1", lesson.description),
             content="",
             src="gold",
             experience=of,

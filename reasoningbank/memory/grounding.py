@@ -88,15 +88,12 @@ class Facts:
         return {text: name for text in written if (name := self.iri_of(text)) is not None}
 
     def property_of(self, written: str) -> NamedTerm | None:
-        """Return the property of a name, if it is one."""
         return self.vocabulary.properties.get(self.iri_of(written) or "")
 
     def show(self, name: str) -> str:
-        """Return an IRI as agents write it."""
         return written(name, self.namespaces)
 
     def is_term(self, name: str) -> bool:
-        """Return whether an IRI is a class or property."""
         return self.vocabulary.term(name) is not None
 
     def has_data(self, name: str) -> bool:
@@ -384,7 +381,6 @@ def secret_in(text: str, endpoint: EndpointConfig | None = None) -> str:
 
 
 def _is_private(address: str) -> bool:
-    """Return whether an address is of this machine or a private network."""
     try:
         host = (urlsplit(address).hostname or "").rstrip(".,;)]")
         return f".{host}".endswith(_OWN_HOSTS) or ipaddress.ip_address(host).is_private

@@ -15,7 +15,7 @@ from reasoningbank.errors import QueryError, UsageError
 from reasoningbank.findings import Finding
 from reasoningbank.lm.tokens import count_tokens
 from reasoningbank.memory.bank import MemoryBank
-from reasoningbank.memory.item import ItemSource, MemoryItem, Scope, without_quoted
+from reasoningbank.memory.item import SLOT, ItemSource, MemoryItem, Scope, without_quoted
 from reasoningbank.memory.leakage import LeakageFilter
 from reasoningbank.sparql import EntityLinker
 from reasoningbank.sparql.endpoint import same_address
@@ -33,7 +33,6 @@ PRIOR = 2.0
 
 _WORDS = re.compile(r"\w+")
 _IDENTIFIER = re.compile(r"\S*\d\S*")
-_SLOT = re.compile(r"<<\w+>>")
 #: Words that ask for a form of query, English and Italian; the first match decides.
 _ASKS_FOR: Mapping[Form, re.Pattern[str]] = {
     "CONSTRUCT": re.compile(
@@ -115,12 +114,11 @@ class FoundItem:
         linker: EntityLinker | None = None,
     ) -> FoundItem:
         """Return an item as it is shown, as a few-shot example if it has one and that is wanted."""
-        example = example_of(item) if examples else None
-        if example is not None and linker is not None:
-            example = replace(example, question=linker.annotated(example.question))
-        text = (
-            f"Question: {example.question}\nQuery:\n{example.query}" if example else item_text(item)
-        )
+        example, text = example_of(item) if examples else None, item_text(item)
+        if example is not None:
+            if linker is not None:
+                example = replace(example, question=linker.annotated(example.question))
+            text = f"Question: {example.question}\nQuery:\n{example.query}"
         return cls(item, score, text, count_tokens(text), example)
 
 
@@ -251,12 +249,11 @@ def retrieve_random(
     `leakage`, `kinds`, `examples` and `linker` are as in `retrieve`.
     """
     pool = [item for item in bank.items() if kinds is None or item.src in kinds]
-    pool.sort(key=lambda item: (shuffle_key(seed, f"{leakage.task} {item.id}"), item.id))
     drawn: list[FoundItem] = []
     filtered_out: list[tuple[str, Finding]] = []
     # By whether it is an example; without `example_tokens` all share the second budget.
     left = {True: example_tokens or 0, False: tokens - (example_tokens or 0)}
-    for item in pool:
+    for item in sorted(pool, key=lambda i: (shuffle_key(seed, f"{leakage.task} {i.id}"), i.id)):
         one = FoundItem.of(item, 0.0, examples=examples)
         kind = example_tokens is not None and one.example is not None
         if one.tokens > left[kind] or len(drawn) == k:
@@ -266,12 +263,11 @@ def retrieve_random(
             one = FoundItem.of(item, 0.0, examples=examples, linker=linker)
             if one.tokens > left[kind]:
                 continue
-        finding = leakage.finding(item)
-        if finding is not None:
+        if finding := leakage.finding(item):
             filtered_out.append((item.id, finding))
-            continue
-        drawn.append(one)
-        left[kind] -= one.tokens
+        else:
+            drawn.append(one)
+            left[kind] -= one.tokens
     return Retrieval(question, tuple(drawn), tuple(filtered_out), at_random=True)
 
 
@@ -312,7 +308,7 @@ def without_identifiers(question: str) -> str:
 def pattern_form(pattern: str) -> Form | None:
     """Return the form of an item's query, slots included; None if it has no query."""
     try:
-        return outline(_SLOT.sub("1", pattern)).form
+        return outline(SLOT.sub("1", pattern)).form
     except QueryError:
         return None
 
@@ -357,14 +353,14 @@ def _fit(of: Scope, wanted: Scope) -> float:
 
 
 def _overlap(one: frozenset[str], other: frozenset[str]) -> float:
-    """Return the Jaccard similarity of two sets."""
     return len(one & other) / len(one | other) if one or other else 0.0
 
 
 def _shown(found: FoundItem) -> dict[str, Any]:
     item = found.item
+    origin = item.provenance
     data = {"id": item.id, "title": item.title, "src": item.src, "score": round(found.score, 4)}
-    data |= {"text": found.text, "task": item.provenance.task, "trial": item.provenance.trial}
+    data |= {"text": found.text, "task": origin.task, "trial": origin.trial}
     if found.example is not None and found.example.question != item.question:
         # Linked entities interrupt a question, so an audit would not recognize it.
         data["question"] = item.question

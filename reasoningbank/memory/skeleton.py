@@ -301,7 +301,6 @@ def unused(name: str, taken: Collection[str]) -> str:
 
 
 def slot_name(text: str) -> str:
-    """Return a name in the form of slots."""
     parted = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|\W+|_+", "_", text).strip("_").lower()
     return parted if parted[:1].isalpha() and parted.isascii() else f"value_{parted}".strip("_")
 

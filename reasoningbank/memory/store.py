@@ -101,12 +101,10 @@ class Store:
 
     @property
     def in_transaction(self) -> bool:
-        """Whether the calling thread is inside a transaction."""
         with self._lock:
             return self._database.in_transaction
 
     def close(self) -> None:
-        """Close the file."""
         with self._lock:
             self._database.close()
 
@@ -148,16 +146,13 @@ class Store:
     # -- rows -----------------------------------------------------------------------------
 
     def item(self, item_id: str) -> MemoryItem | None:
-        """Return an item by its whole id."""
         return next(iter(self.items("id = ?", item_id)), None)
 
     def items(self, where: str, *values: Any) -> list[MemoryItem]:
-        """Return the items that meet an SQL condition."""
         rows = self.rows(f"SELECT item FROM items WHERE {where}", *values)
         return [self._parsed(text) for (text,) in rows]
 
     def ids(self, prefix: str = "") -> list[str]:
-        """Return the ids that start with a prefix."""
         # They are hexadecimal.
         query = "SELECT id FROM items WHERE id BETWEEN ? AND ? ORDER BY id"
         return [item_id for (item_id,) in self.rows(query, prefix, f"{prefix}g")]
@@ -189,7 +184,6 @@ class Store:
             raise self._error("damaged-item", what, _REBUILD) from error
 
     def rows(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
-        """Return the rows of a query."""
         with self.reading() as database:
             return database.execute(query, values).fetchall()
 
@@ -295,7 +289,6 @@ class BankOperation:
 
 
 def undo(store: Store, number: int | None) -> Change:
-    """Undo a change; see `MemoryBank.undo`."""
     with store.writing():
         rows = store.changes(
             "changes.operation = (SELECT operation FROM changes WHERE number = "
