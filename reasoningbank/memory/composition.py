@@ -47,14 +47,11 @@ class _Half:
 
 
 class _Seam(NamedTuple):
-    """A column of the first strategy, what it replaces in the second, and the words of that.
-
-    Without words it is a column of the second: both answer with the same.
-    """
+    """A column of the first strategy, and what it replaces in the second."""
 
     column: str
     term: str
-    words: str = ""
+    words: str = ""  #: The question's words for that; none if both answer with the same
 
 
 def compose(

@@ -71,15 +71,12 @@ _VOCABULARIES = tuple(STANDARD_PREFIXES[prefix] for prefix in ("rdf", "rdfs", "o
 
 @dataclass(frozen=True)
 class Slot:
-    """A slot: its name, what may fill it, and the value it replaced, as SPARQL.
-
-    `more` are further values of the same column of VALUES.
-    """
+    """A slot: its name, what may fill it, and the value it replaced, as SPARQL."""
 
     name: str
     kind: SlotKind
     value: str
-    more: tuple[str, ...] = ()
+    more: tuple[str, ...] = ()  #: Further values of the same column of VALUES
 
 
 class _Found(NamedTuple):
