@@ -33,8 +33,6 @@ from reasoningbank.sparql.tree import QueryTree, read_query
 MOST_COMBINED = 100
 #: Rows of a strategy whose classes are read.
 _ROWS = 20
-#: Stands for what the first question answers with.
-_IT = "it"
 
 
 @dataclass(frozen=True)
@@ -172,7 +170,7 @@ def _composed(
     """Yield both questions as one: with the shared column, and if asked about it, without it."""
     asked, words = other.item.question, re.escape(seam.words)
     if words:
-        asked = re.sub(rf"[\"“«]?(?<!\w){words}(?!\w)[\"”»]?", _IT, asked, count=1)
+        asked = re.sub(rf"[\"“«]?(?<!\w){words}(?!\w)[\"”»]?", "it", asked, count=1)
     general = linker.generalized(asked)
     orders = [(columns, "{} {}"), (columns[1:], "{1} ({0})")]
     for shown, order in orders if words else orders[:1]:
