@@ -150,7 +150,7 @@ class Store:
 
     def items(self, where: str, *values: Any) -> list[MemoryItem]:
         rows = self.rows(f"SELECT item FROM items WHERE {where}", *values)
-        return [self._parsed(text) for (text,) in rows]
+        return [self.parsed(text) for (text,) in rows]
 
     def ids(self, prefix: str = "") -> list[str]:
         # They are hexadecimal.
@@ -172,11 +172,11 @@ class Store:
         )
         found = []
         for number, time, action, item_id, before, after, *rest in rows:
-            was, is_now = (None if text is None else self._parsed(text) for text in (before, after))
+            was, is_now = (None if text is None else self.parsed(text) for text in (before, after))
             found.append(Change(number, time, action, item_id, was, is_now, *rest))
         return found
 
-    def _parsed(self, text: str) -> MemoryItem:
+    def parsed(self, text: str) -> MemoryItem:
         try:
             return MemoryItem.from_json(json.loads(text))
         except (ValueError, ReasoningBankError) as error:
