@@ -6,6 +6,7 @@ as long as it is kept; so whatever is not known to hold is rejected, with the re
 
 from __future__ import annotations
 
+import functools
 import ipaddress
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -76,7 +77,7 @@ class Facts:
         self.homes = frozenset(map(namespace_of, self.terms))
         #: Sends queries; by default to the endpoint, within 3 s.
         self.run = self.given or probe_run(self.endpoint)
-        self._answers: dict[str, Result | None] = {}
+        self._answer = functools.cache(self.run)
 
     def iri_of(self, written: str) -> str | None:
         """Return the IRI of a name; None for other terms and unknown prefixes."""
@@ -105,10 +106,8 @@ class Facts:
 
     def exists(self, name: str) -> bool | None:
         """Return whether an IRI occurs in the data; None if unknown."""
-        if self.has_data(name):
-            return True
         if self.is_term(name):
-            return False
+            return self.has_data(name)
         term = iri(name)
         found = self.ask(
             f"ASK {{ {{ {term} ?p ?o }} UNION {{ ?s {term} ?o }} UNION {{ ?s ?p {term} }} }}"
@@ -143,19 +142,17 @@ class Facts:
         found = self.ask(f"ASK {{ VALUES ?text {{ {written} }} ?thing ?property ?text }}")
         return isinstance(found, BooleanResult) and found.value
 
-    def _rows(self, query: str) -> list[Sequence[Term | None]]:
+    def _rows(self, query: str) -> list[tuple[Term | None, ...]]:
         found = self.ask(query)
-        return list(found.rows(0, found.n_rows)) if isinstance(found, TableResult) else []
+        return found.rows() if isinstance(found, TableResult) else []
 
     def ask(self, query: str) -> Result | None:
         """Return the result of a query; None if it fails."""
-        if query not in self._answers:
-            try:
-                self._answers[query] = self.run(query)
-            except (EndpointError, QueryError):
-                # Not cached: a slow endpoint may answer for the next task.
-                return None
-        return self._answers[query]
+        try:
+            return self._answer(query)
+        except (EndpointError, QueryError):
+            # Not cached: a slow endpoint may answer for the next task.
+            return None
 
 
 @dataclass(frozen=True)
