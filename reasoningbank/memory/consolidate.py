@@ -89,8 +89,7 @@ def consolidate(
             replaced(gone, kept, "; ".join(said))
         # What is retired supersedes nothing.
         for item in list(active.values()):
-            reason = harm(item.counters)
-            if reason and not is_reinstated(item):
+            if (reason := harm(item.counters)) and not is_reinstated(item):
                 bank.retire(item.id, reason=f"{MADE_BY}: {reason}", made_by=MADE_BY)
                 del active[item.id]
         for loser, winner, reason in contradictions(list(active.values()), prefixes):

@@ -131,21 +131,15 @@ class Distiller:
     def _checked(
         self, drafts: Sequence[Draft | Rejected], lm: dspy.BaseLM | None = None
     ) -> Distilled:
-        rejected = [draft for draft in drafts if isinstance(draft, Rejected)]
-        kept: list[Draft] = []
-        for draft in drafts:
-            if isinstance(draft, Rejected):
-                continue
-            if findings := self._grounding.findings(draft):
-                rejected.append(draft.rejected(findings))
-            else:
-                kept.append(draft)
+        rejected = [one for one in drafts if isinstance(one, Rejected)]
+        checked = [(one, self._grounding.findings(one)) for one in drafts if isinstance(one, Draft)]
+        rejected += [draft.rejected(findings) for draft, findings in checked if findings]
+        kept = [draft for draft, findings in checked if not findings]
         usage = Usage()
         if kept and lm is not None:
             # The first is the most valuable: a success if there was one.
             kept[0], usage = reworded(lm, kept[0], self.author, self._grounding.of_text)
-        items = [draft.item(self._scope) for draft in kept]
-        once = {item.id: item for item in items}
+        once = {item.id: item for item in (draft.item(self._scope) for draft in kept)}
         return Distilled(tuple(once.values()), tuple(rejected), usage)
 
 

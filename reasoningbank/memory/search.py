@@ -196,7 +196,6 @@ def retrieve(
     """
     text = question if linker is None else linker.generalized(question)
     text = without_identifiers(without_quoted(text))
-    form: Form = next((f for f, sign in _ASKS_FOR.items() if sign.search(question)), "SELECT")
     allowed: list[tuple[MemoryItem, float]] = []
     filtered_out: list[tuple[str, Finding]] = []
     # Search examples separately, since the many similar lessons would crowd them out.
@@ -204,14 +203,7 @@ def retrieve(
         matches, findings = _matching(bank, text, k, leakage, kinds, with_example)
         allowed += matches
         filtered_out += findings
-    if linker is not None:
-        asked = linker.kinds(without_quoted(question))
-        named = [linker.kinds(without_quoted(item.question)) for item, _ in allowed]
-        allowed = [
-            (item, score + ranking.entities * (_overlap(asked, kinds) if asked and kinds else 0.5))
-            for (item, score), kinds in zip(allowed, named, strict=True)
-        ]
-    ranked = _ranked(allowed, form, scope, ranking)
+    ranked = _ranked(allowed, question, scope, ranking, linker)
     if own is not None:
         pool = [item for item in bank.items() if kinds is None or item.src in kinds]
         found = {item.id: leakage.finding(item) for item in pool}
@@ -314,19 +306,29 @@ def pattern_form(pattern: str) -> Form | None:
 
 
 def _ranked(
-    allowed: Iterable[tuple[MemoryItem, float]], form: Form, scope: Scope, ranking: Ranking
+    allowed: Iterable[tuple[MemoryItem, float]],
+    question: str,
+    scope: Scope,
+    ranking: Ranking,
+    linker: EntityLinker | None,
 ) -> list[tuple[MemoryItem, float]]:
     """Return items by their score minus repetition; the returned scores are without that."""
+    form: Form = next((f for f, sign in _ASKS_FOR.items() if sign.search(question)), "SELECT")
+    asked = linker.kinds(without_quoted(question)) if linker else frozenset()
     left = []
-    for item, text in allowed:
+    for item, score in allowed:
+        if linker is not None:
+            named = linker.kinds(without_quoted(item.question))
+            score += ranking.entities * (_overlap(asked, named) if asked and named else 0.5)
         of = item.counters
         # Paired evidence only: an easy task succeeds with any item.
         helped = (of.helped + PRIOR) / (of.helped + of.hurt + 2 * PRIOR) - 0.5
-        other_form = pattern_form(item.pattern) not in (form, None)
-        score = text + ranking.scope * _fit(item.scope, scope) + ranking.evidence * helped
+        score += ranking.scope * _fit(item.scope, scope)
+        score += ranking.evidence * helped
         score -= ranking.composed * (item.src == "composed")
+        score -= ranking.form * (pattern_form(item.pattern) not in (form, None))
         said = _WORDS.findall(f"{item.title} {item.description} {item.pattern}".casefold())
-        left.append((item, score - ranking.form * other_form, frozenset(said)))
+        left.append((item, score, frozenset(said)))
     ranked: list[tuple[MemoryItem, float]] = []
     repeated = {item.id: 0.0 for item, _, _ in left}
 
