@@ -137,9 +137,7 @@ class MemoryBank(AbstractContextManager["MemoryBank"]):
 
     def items(self, *, status: ItemStatus | None = "active") -> list[MemoryItem]:
         """Return the items of a status, or all if None, by id."""
-        query = "SELECT item FROM items WHERE status = ? OR ? IS NULL ORDER BY id"
-        rows = self._store.rows(query, status, status)
-        return [self._store.parsed(text) for (text,) in rows]
+        return self._store.items("status = ? OR ? IS NULL ORDER BY id", status, status)
 
     def around(self, item_ids: Iterable[str], *, hurt: int) -> list[MemoryItem]:
         """Return the active items most like these, 1,000 for each, and those that did harm."""
@@ -150,9 +148,7 @@ class MemoryBank(AbstractContextManager["MemoryBank"]):
         for item in list(found.values()):
             found |= {one.id: one for one, _ in self.match(item.dense_text, CANDIDATES)}
         count = "json_extract(iif(json_valid(item), item, '{}'), '$.counters.hurt')"
-        rows = self._store.rows(f"SELECT item FROM items WHERE {count} >= ?", hurt)
-        hurtful = (self._store.parsed(text) for (text,) in rows)
-        found |= {item.id: item for item in hurtful}
+        found |= {item.id: item for item in self._store.items(f"{count} >= ?", hurt)}
         return [item for _, item in sorted(found.items()) if item.status == "active"]
 
     def match(
@@ -359,7 +355,7 @@ class BankIndex:
 
     def __init__(self, store: Store, embedder: Embedder | None) -> None:
         self._store = store
-        self._embedder = embedder
+        self._given = embedder
         self._lock = threading.RLock()
         self._table = VectorTable()
         self._ids: dict[int, str] = {}
@@ -369,26 +365,29 @@ class BankIndex:
         #: From so many items on, the table is made anew.
         self._room = LARGE
 
+    @functools.cached_property
+    def _embedder(self) -> Embedder:
+        return self._given or open_embedder()
+
     def embed(self, since: int) -> None:
         """Embed and store the active items changed after a number that have no vector yet."""
         with self._lock:
-            embedder = self._opened()
             with self._store.reading() as database:
-                rows = _vectors(database, "items.id, vector IS NULL", embedder, since)
+                rows = self._vectors(database, "items.id, vector IS NULL", since)
                 missing = sorted(one for one, new in rows if new and one not in self._unsaved)
             for first in range(0, len(missing), AT_ONCE):
                 items = map(self._store.item, missing[first : first + AT_ONCE])
-                self._embed({item.id: item.dense_text for item in items if item}, embedder)
+                self._embed({item.id: item.dense_text for item in items if item})
 
-    def _embed(self, missing: dict[str, str], embedder: Embedder) -> None:
+    def _embed(self, missing: dict[str, str]) -> None:
         # Outside of any transaction, so that others may read and write meanwhile.
-        vectors = embedder.passages(list(missing.values()))
+        vectors = self._embedder.passages(list(missing.values()))
         made = {one: v.astype(STORED) for one, v in zip(missing, vectors, strict=True)}
         try:
             with self._store.writing() as database:
                 database.executemany(
                     "INSERT OR REPLACE INTO embeddings SELECT id, ?, ? FROM items WHERE id = ?",
-                    [(_made_by(embedder), v.tobytes(), one) for one, v in made.items()],
+                    [(self._model, v.tobytes(), one) for one, v in made.items()],
                 )
         except RecordError as error:
             # A read-only bank can still be searched.
@@ -403,10 +402,9 @@ class BankIndex:
         keep: Callable[[MemoryItem], bool] | None,
     ) -> list[tuple[MemoryItem, Match]]:
         """Return the best active items for a query, best first; ties by id."""
-        embedder = self._opened()
-        vector = embedder.queries([query])[0]
+        vector = self._embedder.queries([query])[0]
         most = max(CANDIDATES, 4 * k)
-        with self._up_to_date(embedder):
+        with self._up_to_date():
             words = self._store.words.scores(query)
             while True:
                 cosines = self._table.candidates(vector, most, words)
@@ -421,20 +419,16 @@ class BankIndex:
                 most *= 8
 
     @contextmanager
-    def _up_to_date(self, embedder: Embedder) -> Iterator[None]:
+    def _up_to_date(self) -> Iterator[None]:
         """Hold a state of the bank that the index has followed."""
         while True:
             with self._lock, self._store.reading() as database:
-                if self._follow(database, embedder):
+                if self._follow(database):
                     yield
                     return
             self.embed(self._seen)
 
-    def _opened(self) -> Embedder:
-        self._embedder = self._embedder or open_embedder()
-        return self._embedder
-
-    def _follow(self, database: sqlite3.Connection, embedder: Embedder) -> bool:
+    def _follow(self, database: sqlite3.Connection) -> bool:
         """Load the changes since the last call; return False if an item has no vector yet."""
         last = self._store.last_change()
         if last == self._seen:
@@ -451,7 +445,7 @@ class BankIndex:
                 changed.add(key)
                 del self._ids[key]
         self._table.drop(changed)
-        cursor = _vectors(database, "items.key, items.id, vector", embedder, self._seen)
+        cursor = self._vectors(database, "items.key, items.id, vector", self._seen)
         # In parts: all vectors as SQLite gives them are as large as half the matrix.
         while rows := cursor.fetchmany(AT_ONCE):
             vectors = [
@@ -469,24 +463,21 @@ class BankIndex:
         self._seen = last
         return True
 
+    @property
+    def _model(self) -> str:
+        """The name of the model with the version of the text that it is given of an item."""
+        return f"{self._embedder.name} ({DENSE_TEXT})"
 
-def _made_by(embedder: Embedder) -> str:
-    """Return the name of a model with the version of the text that it is given of an item."""
-    return f"{embedder.name} ({DENSE_TEXT})"
-
-
-def _vectors(
-    database: sqlite3.Connection, columns: str, embedder: Embedder, since: int
-) -> sqlite3.Cursor:
-    """Read the active items changed since a number; ``vector`` is that of a model, if any."""
-    changed = "AND items.id IN (SELECT item_id FROM changes WHERE number > :since)"
-    size = embedder.dimensions * STORED.itemsize
-    return database.execute(
-        f"SELECT {columns} FROM items LEFT JOIN embeddings "
-        "ON item_id = items.id AND embedder = :name AND length(vector) = :size "
-        f"WHERE status = 'active' {changed if since else ''}",
-        {"name": _made_by(embedder), "size": size, "since": since},
-    )
+    def _vectors(self, database: sqlite3.Connection, columns: str, since: int) -> sqlite3.Cursor:
+        """Read the active items changed since a number; ``vector`` is the model's, if any."""
+        changed = "AND items.id IN (SELECT item_id FROM changes WHERE number > :since)"
+        size = self._embedder.dimensions * STORED.itemsize
+        return database.execute(
+            f"SELECT {columns} FROM items LEFT JOIN embeddings "
+            "ON item_id = items.id AND embedder = :name AND length(vector) = :size "
+            f"WHERE status = 'active' {changed if since else ''}",
+            {"name": self._model, "size": size, "since": since},
+        )
 
 
 @functools.cache

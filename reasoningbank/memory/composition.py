@@ -22,7 +22,7 @@ from reasoningbank.errors import QueryError
 from reasoningbank.memory.experience import shortened_title
 from reasoningbank.memory.item import MemoryItem
 from reasoningbank.memory.search import example_of
-from reasoningbank.memory.skeleton import shortened
+from reasoningbank.memory.skeleton import shortened, unused
 from reasoningbank.sparql import EntityLinker, SPARQLClient
 from reasoningbank.sparql.entity_linking import EntityMention
 from reasoningbank.sparql.shape import shape_hash
@@ -33,14 +33,10 @@ from reasoningbank.sparql.tree import QueryTree, read_query
 MOST_COMBINED = 100
 #: Rows of a strategy whose classes are read.
 _ROWS = 20
-#: Stands for what the first question answers with.
-_IT = "it"
 
 
 @dataclass(frozen=True)
 class _Half:
-    """A strategy as one half of a composition."""
-
     item: MemoryItem
     tree: QueryTree  #: Of its query without the prefixes that need no declaration
     answers: Mapping[str, frozenset[str]]  #: Column → classes of what it holds
@@ -49,14 +45,11 @@ class _Half:
 
 
 class _Seam(NamedTuple):
-    """A column of the first strategy, what it replaces in the second, and the words of that.
-
-    Without words it is a column of the second: both answer with the same.
-    """
+    """A column of the first strategy, and what it replaces in the second."""
 
     column: str
     term: str
-    words: str = ""
+    words: str = ""  #: The question's words for that; none if both answer with the same
 
 
 def compose(
@@ -152,11 +145,9 @@ def _joined(one: _Half, other: _Half, seam: _Seam) -> tuple[str, list[str]]:
     exchanged = {seam.term: f"?{seam.column}"}
     for token in other.tree.body:
         if token.kind == "variable" and token.text not in exchanged:
-            name = token.text[1:]
-            numbered = (f"{name}{number}" for number in itertools.count(2))
-            free = next(n for n in itertools.chain([name], numbered) if n not in taken)
-            taken.add(free)
-            exchanged[token.text] = f"?{free}"
+            name = unused(token.text[1:], taken)
+            taken.add(name)
+            exchanged[token.text] = f"?{name}"
     edits = [
         Edit(t.start, t.end, exchanged[t.text])
         for t in tokenize(other.tree.text)
@@ -179,7 +170,7 @@ def _composed(
     """Yield both questions as one: with the shared column, and if asked about it, without it."""
     asked, words = other.item.question, re.escape(seam.words)
     if words:
-        asked = re.sub(rf"[\"“«]?(?<!\w){words}(?!\w)[\"”»]?", _IT, asked, count=1)
+        asked = re.sub(rf"[\"“«]?(?<!\w){words}(?!\w)[\"”»]?", "it", asked, count=1)
     general = linker.generalized(asked)
     orders = [(columns, "{} {}"), (columns[1:], "{1} ({0})")]
     for shown, order in orders if words else orders[:1]:

@@ -89,8 +89,7 @@ def consolidate(
             replaced(gone, kept, "; ".join(said))
         # What is retired supersedes nothing.
         for item in list(active.values()):
-            reason = harm(item.counters)
-            if reason and not is_reinstated(item):
+            if (reason := harm(item.counters)) and not is_reinstated(item):
                 bank.retire(item.id, reason=f"{MADE_BY}: {reason}", made_by=MADE_BY)
                 del active[item.id]
         for loser, winner, reason in contradictions(list(active.values()), prefixes):
@@ -125,10 +124,7 @@ class DuplicateRule:
         return item.src, item.scope, pattern_key(item.pattern or item.query, self.prefixes)
 
     def buckets(self, item: MemoryItem) -> dict[Hashable, str]:
-        """Return keys of which an item and each of its duplicates have one in common, and why.
-
-        Without a reason, those of the same key are duplicates if their words are similar.
-        """
+        """Return keys that duplicates have in common, and why; without a reason, words decide."""
         kind, said = self.kind(item), tuple(item.content.split())
         if kind[2] and item.src in _PATTERN_IS_ALL:
             return {kind: "the same pattern"}
@@ -176,8 +172,6 @@ def duplicates(
             why.update(dict.fromkeys(together[bucket], reason))
         others = (one for one in alive.values() if one.id in why and one.id != item.id)
         found = rule.matches(item, [(one, why[one.id]) for one in others])
-        if not found:
-            continue
         best = min((item, *(alive[one] for one in found)), key=by_evidence)
         # Similarity is not transitive: a duplicate of the item need not be one of the best.
         gone = [alive[one] for one in found] if best.id == item.id else [item]

@@ -98,7 +98,6 @@ class ContextBuilder:
 
     @property
     def static(self) -> str:
-        """The beginning of every context."""
         return _joined([layer.text for layer in self._static.values()])
 
     def build(self, question: str, retrieval: Retrieval | None = None) -> Context:
@@ -151,16 +150,15 @@ def sense_card(
     tools: bool = False,
     budget: int = 150,
 ) -> Layer:
-    """Return the sense card of an endpoint."""
+    prefixes = " ".join(f"{name}:" for name in sorted(endpoint.prefixes))
     lines = [
         _size(endpoint, discovery, pack),
         _classes(endpoint, vocabulary),
         _labels(endpoint, vocabulary),
         _federated(endpoint, pack, hidden),
+        Line(f"Declared prefixes: {prefixes}", rank=10) if prefixes else None,
         _graphs(discovery.named_graphs if discovery is not None else ()),
     ]
-    if prefixes := " ".join(f"{name}:" for name in sorted(endpoint.prefixes)):
-        lines.insert(4, Line(f"Declared prefixes: {prefixes}", rank=10))
     if tools and pack is not None:
         source = read_registry(pack).source
         lines.append(Line(f'Example questions: federated_endpoints("{source}").', rank=11))

@@ -16,6 +16,7 @@ from reasoningbank.lm.tokens import count_tokens
 from reasoningbank.memory.bank import MemoryBank
 from reasoningbank.memory.item import ItemSource, MemoryItem, Turn
 from reasoningbank.memory.leakage import LeakageFilter
+from reasoningbank.memory.search import example_of
 from reasoningbank.sparql import EntityLinker
 from reasoningbank.sparql.terms import short
 from reasoningbank.sparql.tokens import tokenize, without_comments
@@ -85,14 +86,13 @@ def shown_demonstration(item: MemoryItem, tokens: int = MOST_TOKENS) -> ShownDem
         if first and not any(_RUNS.search(turn.code) for turn in shown.turns):
             break
         # The number of allowed turns, which the prompt states, takes one token or two.
-        examples = turn_examples(shown, Budget().iterations)
+        parts = [_fields(example) for example in turn_examples(shown, Budget().iterations)]
         # As the chat adapter writes them.
-        parts = (_fields(example).items() for example in examples)
-        texts = ("\n\n".join(f"[[ ## {k} ## ]]\n{v}" for k, v in part) for part in parts)
+        texts = ("\n\n".join(f"[[ ## {k} ## ]]\n{v}" for k, v in p.items()) for p in parts)
         used = sum(map(count_tokens, texts))
         if used <= tokens:
-            last = {k: v for k, v in _fields(examples[-1]).items() if k != "iteration"}
-            return ShownDemonstration(item, shown, "\n".join(last.values()), used)
+            last = "\n".join(v for k, v in parts[-1].items() if k != "iteration")
+            return ShownDemonstration(item, shown, last, used)
     return None
 
 
@@ -114,10 +114,9 @@ def _demonstrated(
     item: MemoryItem, work: Work | None, linker: EntityLinker | None
 ) -> ShownDemonstration | None:
     """Return an item's demonstration; one with a query but no turns is worked on first."""
-    query = item.query or (item.pattern if item.src == "gold" else "")
-    shown = item
-    if work is not None and not item.turns and item.question and query:
-        shown = replace(shown, turns=work(query))
+    shown, example = item, example_of(item)
+    if work is not None and not item.turns and example is not None:
+        shown = replace(shown, turns=work(example.query))
     if linker is not None:
         shown = replace(shown, question=linker.annotated(item.question))
     found = shown_demonstration(shown)
@@ -163,8 +162,7 @@ def random_demonstration(
     for one in sorted(pool, key=lambda one: (abs(one.tokens - like.tokens), order(one))):
         if len(near) == NEAREST:
             break
-        finding = leakage.finding(one.item)
-        if finding is not None:
+        if finding := leakage.finding(one.item):
             filtered_out.append((one.item.id, finding))
         else:
             near.append(one)
@@ -208,8 +206,8 @@ def turns_of(trajectory: Trajectory, sparql: str) -> tuple[Turn, ...]:
     relevant = [
         turn
         for turn in before
-        for inside in [t.text.strip("\"'") for t in tokenize(turn.code) if t.kind == "string"]
-        if _names_in(inside) & names
+        for token in tokenize(turn.code)
+        if token.kind == "string" and _names_in(token.text.strip("\"'")) & names
     ]
     looked: dict[str, Turn] = {}
     for turn in relevant or before:
@@ -233,14 +231,14 @@ def _taken(trajectory: Trajectory) -> Iterator[_Taken]:
         elif event.kind == "code":
             output, code = str(data.get("output") or ""), str(data.get("code") or "").strip()
             turn = Turn(short(reasoning, MOST_REASONING_CHARS), code, _cut(output))
-            failed = bool(data.get("repeated")) or _FAILED.search(output) is not None
-            given = [
+            failed = bool(data.get("repeated") or _FAILED.search(output))
+            given = (
                 trajectory.resolve(call.data).get("arguments") or {}
                 for call in trajectory.of("tool_call")
                 if call.parent == event.index and call.data.get("tool") == "sparql_query"
-            ]
+            )
             queries = tuple(without_comments(str(one.get("query") or "")) for one in given)
-            yield _Taken(event.index, turn, failed, queries, _SUBMIT.search(code) is not None)
+            yield _Taken(event.index, turn, failed, queries, bool(_SUBMIT.search(code)))
             reasoning = ""
 
 

@@ -22,9 +22,8 @@ from reasoningbank.judge.lm_judge import called, reply_of
 from reasoningbank.lm import UsageCounter
 from reasoningbank.memory.experience import Distilled, Draft, Experience, Rejected
 from reasoningbank.memory.grounding import Facts, Grounding
-from reasoningbank.memory.item import ItemSource, Scope
+from reasoningbank.memory.item import SLOT, ItemSource, Scope
 from reasoningbank.memory.pitfalls import failure_drafts
-from reasoningbank.memory.skeleton import shortened
 from reasoningbank.memory.success import Lesson, contrast_draft, success_draft, terms_in, title_of
 from reasoningbank.schema import Schema
 from reasoningbank.sparql import EndpointConfig, Result
@@ -54,10 +53,9 @@ class Distiller:
         for kind in sorted(self.kinds - _ALL):
             hint = f"use {', '.join(sorted(_ALL))}"
             raise UsageError(f"unknown kind {kind!r} of items", hint=hint, code="unknown-source")
-        languages = self.pack.languages if self.pack is not None else ("en",)
+        pack, languages = (self.pack.key, self.pack.languages) if self.pack else ("", ("en",))
         self._facts = Facts(self.vocabulary, self.endpoint, self.run, languages)
         self._grounding = Grounding(self._facts)
-        pack = self.pack.key if self.pack is not None else ""
         self._scope = Scope(pack=pack, endpoint=self.endpoint.url)
         self.author = self.author or (f"lm:{self.lm.model}" if self.lm is not None else "rules")
 
@@ -93,14 +91,14 @@ class Distiller:
             raise UsageError("the task has no gold query", where=task.id, code="no-gold")
         of = Experience(task.id, task.group, task.corpus, task.query, gold, True, "", ran=True)
         try:
-            query = shortened(gold, self._facts.namespaces)
             lesson = Lesson(of, self._facts)
         except QueryError as error:
             return self._checked([of.uncertain("gold", error.code, error.what)])
+        query = lesson.query
         example = Draft(
             title=title_of(query),
             # Only the query has slots, so their names stand alone.
-            description=re.sub(r"<<(\w+)>>", r"\1", lesson.description),
+            description=SLOT.sub(r"\1", lesson.description),
             content="",
             src="gold",
             experience=of,
@@ -121,36 +119,27 @@ class Distiller:
             yield from once.values()
         for experience in experiences if "failure" in self.kinds else ():
             if not experience.success:
-                drafts = failure_drafts(experience, self._facts)
-                yield from drafts
-                if not drafts:
-                    why = "its mistake is unknown"
-                    yield experience.uncertain("failure", "unknown-cause", why)
+                drafts: Sequence[Draft | Rejected] = failure_drafts(experience, self._facts)
+                why = "its mistake is unknown"
+                yield from drafts or [experience.uncertain("failure", "unknown-cause", why)]
         if "contrast" in self.kinds:
             # The strategy of the same task already has the skeleton.
             skeleton = "success" not in self.kinds
-            contrast = contrast_draft(experiences, self._facts, skeleton=skeleton)
-            if contrast is not None:
+            if contrast := contrast_draft(experiences, self._facts, skeleton=skeleton):
                 yield contrast
 
     def _checked(
         self, drafts: Sequence[Draft | Rejected], lm: dspy.BaseLM | None = None
     ) -> Distilled:
-        rejected = [draft for draft in drafts if isinstance(draft, Rejected)]
-        kept: list[Draft] = []
-        for draft in drafts:
-            if isinstance(draft, Draft):
-                findings = self._grounding.findings(draft)
-                if findings:
-                    rejected.append(draft.rejected(findings))
-                else:
-                    kept.append(draft)
+        rejected = [one for one in drafts if isinstance(one, Rejected)]
+        checked = [(one, self._grounding.findings(one)) for one in drafts if isinstance(one, Draft)]
+        rejected += [draft.rejected(findings) for draft, findings in checked if findings]
+        kept = [draft for draft, findings in checked if not findings]
         usage = Usage()
         if kept and lm is not None:
             # The first is the most valuable: a success if there was one.
             kept[0], usage = reworded(lm, kept[0], self.author, self._grounding.of_text)
-        items = [draft.item(self._scope) for draft in kept]
-        once = {item.id: item for item in items}
+        once = {item.id: item for item in (draft.item(self._scope) for draft in kept)}
         return Distilled(tuple(once.values()), tuple(rejected), usage)
 
 

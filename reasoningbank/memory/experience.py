@@ -76,7 +76,6 @@ class Draft:
     unproven: bool = False
 
     def item(self, scope: Scope) -> MemoryItem:
-        """Return the item."""
         of = self.experience
         return MemoryItem(
             self.title,
@@ -115,19 +114,15 @@ class Rejected:
 
 @dataclass(frozen=True)
 class Distilled:
-    """The result of distilling one task's experiences."""
-
     items: tuple[MemoryItem, ...] = ()
     rejected: tuple[Rejected, ...] = ()
     usage: Usage = field(default_factory=Usage)
 
 
 def shortened_title(title: str) -> str:
-    """Return a title, cut if it is too long."""
     return title if len(title) <= TITLE_CHARS else f"{title[: TITLE_CHARS - 1]}…"
 
 
 @cache
 def lesson_texts() -> Mapping[str, Any]:
-    """Return the texts of lessons."""
     return tomllib.loads(Path(__file__).with_name("lessons.toml").read_text(encoding="utf-8"))

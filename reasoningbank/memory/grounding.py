@@ -6,6 +6,7 @@ as long as it is kept; so whatever is not known to hold is rejected, with the re
 
 from __future__ import annotations
 
+import functools
 import ipaddress
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -76,7 +77,7 @@ class Facts:
         self.homes = frozenset(map(namespace_of, self.terms))
         #: Sends queries; by default to the endpoint, within 3 s.
         self.run = self.given or probe_run(self.endpoint)
-        self._answers: dict[str, Result | None] = {}
+        self._answer = functools.cache(self.run)
 
     def iri_of(self, written: str) -> str | None:
         """Return the IRI of a name; None for other terms and unknown prefixes."""
@@ -88,15 +89,12 @@ class Facts:
         return {text: name for text in written if (name := self.iri_of(text)) is not None}
 
     def property_of(self, written: str) -> NamedTerm | None:
-        """Return the property of a name, if it is one."""
         return self.vocabulary.properties.get(self.iri_of(written) or "")
 
     def show(self, name: str) -> str:
-        """Return an IRI as agents write it."""
         return written(name, self.namespaces)
 
     def is_term(self, name: str) -> bool:
-        """Return whether an IRI is a class or property."""
         return self.vocabulary.term(name) is not None
 
     def has_data(self, name: str) -> bool:
@@ -108,10 +106,8 @@ class Facts:
 
     def exists(self, name: str) -> bool | None:
         """Return whether an IRI occurs in the data; None if unknown."""
-        if self.has_data(name):
-            return True
         if self.is_term(name):
-            return False
+            return self.has_data(name)
         term = iri(name)
         found = self.ask(
             f"ASK {{ {{ {term} ?p ?o }} UNION {{ ?s {term} ?o }} UNION {{ ?s ?p {term} }} }}"
@@ -121,25 +117,23 @@ class Facts:
     def kind_of(self, name: str) -> str:
         """Return the most specific known class of a resource; may be empty."""
         rows = self._rows(f"SELECT DISTINCT ?kind {{ {iri(name)} a ?kind }} LIMIT 10")
-        kinds = sorted(term.value for (term,) in rows if isinstance(term, NamedNode))
-        specific = [kind for kind in kinds if kind not in _VAGUE]
-        known = [kind for kind in specific if self.is_term(kind)]
-        return (known or specific or [""])[0]
+        kinds = {term.value for (term,) in rows if isinstance(term, NamedNode)} - _VAGUE
+        return min(kinds, key=lambda kind: (not self.is_term(kind), kind), default="")
 
     def called_in(self, name: str, question: str) -> tuple[str, str] | None:
         """Return the property and the text by which a question refers to a resource."""
         asked = question.casefold()
         body = f"{iri(name)} ?property ?text FILTER(isLiteral(?text))"
         rows = self._rows(f"SELECT ?property ?text {{ {body} }} LIMIT {_MOST_TEXTS}")
-        found = sorted(
-            (-len(text.value), property_.value, text.value)
+        found = (
+            (property_.value, text.value)
             for property_, text in rows
             if isinstance(property_, NamedNode)
             and isinstance(text, Literal)
             and len(text.value) >= _LEAST_TEXT
             and text.value.casefold() in asked
         )
-        return (found[0][1], found[0][2]) if found else None
+        return min(found, key=lambda one: (-len(one[1]), *one), default=None)
 
     def is_called(self, texts: Sequence[str]) -> bool:
         """Return whether one of these texts occurs in the data."""
@@ -148,19 +142,17 @@ class Facts:
         found = self.ask(f"ASK {{ VALUES ?text {{ {written} }} ?thing ?property ?text }}")
         return isinstance(found, BooleanResult) and found.value
 
-    def _rows(self, query: str) -> list[Sequence[Term | None]]:
+    def _rows(self, query: str) -> list[tuple[Term | None, ...]]:
         found = self.ask(query)
-        return list(found.rows(0, found.n_rows)) if isinstance(found, TableResult) else []
+        return found.rows() if isinstance(found, TableResult) else []
 
     def ask(self, query: str) -> Result | None:
         """Return the result of a query; None if it fails."""
-        if query not in self._answers:
-            try:
-                self._answers[query] = self.run(query)
-            except (EndpointError, QueryError):
-                # Not cached: a slow endpoint may answer for the next task.
-                return None
-        return self._answers[query]
+        try:
+            return self._answer(query)
+        except (EndpointError, QueryError):
+            # Not cached: a slow endpoint may answer for the next task.
+            return None
 
 
 @dataclass(frozen=True)
@@ -261,8 +253,8 @@ class Grounding:
         exists = facts.exists(name)
         at_home = namespace_of(name) in facts.homes
         if exists is False:
-            kind = "class" if written.partition(":")[2][:1].isupper() else "property"
-            kind = kind if at_home else "resource"
+            is_class = written.partition(":")[2][:1].isupper()
+            kind = "resource" if not at_home else "class" if is_class else "property"
             what = f"names the {kind} {written}, which is not in the data"
             return Finding("unknown-name", what, fields={**fields, "role": kind})
         if exists is None:
@@ -314,19 +306,19 @@ _SHOW_ROWS = frozenset({"sparql_peek", "sparql_slice"})
 def _answer_in(text: str, experience: Experience, constants: frozenset[str]) -> str:
     """Return a value that a text gives away: one in rows that the attempt looked at."""
     trajectory = experience.trajectory
-    called = {e.index: e.data.get("tool") for e in trajectory.of("tool_call")}
+    showing = {e.index for e in trajectory.of("tool_call") if e.data.get("tool") in _SHOW_ROWS}
     seen: set[str] = set()
     for event in trajectory.of("tool_result"):
-        if called.get(event.parent if event.parent is not None else -1) in _SHOW_ROWS:
+        if event.parent in showing:
             shown = leaves(trajectory.resolve(event.data).get("result"))
             seen.update(str(v) for v in shown if isinstance(v, str | int | float))
     asked = f"{experience.question}\n{experience.sparql or ''}".casefold()
     said = text.casefold()
-    for value in sorted(seen):
+    for value in sorted(seen - constants):
         # Names are checked as such.
         is_name = value.startswith("<") or (":" in value and " " not in value)
         plain = value.casefold()
-        if is_name or len(value) < _LEAST_ANSWER or plain in asked or value in constants:
+        if is_name or len(value) < _LEAST_ANSWER or plain in asked:
             continue
         if re.search(rf"(?<!\w){re.escape(plain)}(?!\w)", said):
             return value
@@ -386,7 +378,6 @@ def secret_in(text: str, endpoint: EndpointConfig | None = None) -> str:
 
 
 def _is_private(address: str) -> bool:
-    """Return whether an address is of this machine or a private network."""
     try:
         host = (urlsplit(address).hostname or "").rstrip(".,;)]")
         return f".{host}".endswith(_OWN_HOSTS) or ipaddress.ip_address(host).is_private

@@ -24,7 +24,7 @@ Count = Annotated[int, Field(strict=True, ge=0)]
 
 #: Version of `MemoryItem.dense_text`: stored vectors of another one are made anew.
 DENSE_TEXT = "text 2"
-_SLOT = re.compile(r"<<(\w+)>>")
+SLOT = re.compile(r"<<(\w+)>>")
 _QUOTED = re.compile(r"[\"“„«][^\"“”„«»]+[\"”»]")
 #: A tag with this prefix names a class or property that was looked up and does not exist.
 ABSENT = "absent:"
@@ -138,9 +138,8 @@ class MemoryItem:
                 what, hint = f"unknown {name} {value!r} of a memory item", f"use {', '.join(known)}"
                 raise UsageError(what, hint=hint, code=f"unknown-{name}")
         if not self.title.strip() or not (self.content.strip() or self.pattern.strip()):
-            raise UsageError(
-                "a memory item needs a title, and content or a pattern", code="empty-item"
-            )
+            what = "a memory item needs a title, and content or a pattern"
+            raise UsageError(what, code="empty-item")
 
     @cached_property
     def id(self) -> str:
@@ -170,7 +169,7 @@ class MemoryItem:
             return "\n".join(filter(None, (self.title, self.description)))
         # A description is the question with its constants abstracted. It comes first, because the
         # embedding model weighs the beginning most, and the title only lists properties.
-        when = _SLOT.sub(lambda slot: slot[1].replace("_", " "), self.description or self.question)
+        when = SLOT.sub(lambda slot: slot[1].replace("_", " "), self.description or self.question)
         return f"{without_quoted(when)}\n{self.title}"
 
     @property

@@ -21,8 +21,6 @@ from reasoningbank.sparql import STANDARD_PREFIXES
 
 @dataclass(frozen=True)
 class Layer:
-    """One layer of an agent's context."""
-
     text: str = ""
     tokens: int = 0
 
@@ -48,7 +46,6 @@ class Line:
     about: frozenset[str] = frozenset()
 
     def written(self, kept: Sequence[int]) -> str:
-        """Return the line with these of its entries."""
         chosen = [self.entries[at] for at in sorted(kept)]
         parts: list[str] = []
         for stem, group in itertools.groupby(chosen, lambda entry: entry.stem):
@@ -96,8 +93,6 @@ def about(count: int) -> str:
 
 
 class Note(BaseModel):
-    """A warning about some names."""
-
     model_config = ConfigDict(extra="forbid", frozen=True, str_strip_whitespace=True)
     about: frozenset[Iri] = Field(min_length=1)
     text: str = Field(min_length=1)

@@ -59,22 +59,18 @@ class LeakageFilter:
 
         `task` is None outside of a trial; `prefixes` are those of the pack.
         """
-        held_out = tuple(evaluation)
+        held_out, own = tuple(evaluation), () if task is None else (task,)
         known = tuple(sorted((prefixes or {}).items()))
-        every = held_out if task is None else (*held_out, task)
-        hashes: set[str] = set()
-        for one in every:
-            if one.expected_sparql:
-                hashes |= query_hashes(one.expected_sparql, known)
-                hashes.add(shape_hash(one.expected_sparql, known))
+        golds = {one.expected_sparql for one in (*held_out, *own)} - {""}
+        hashes = (query_hashes(gold, known) | {shape_hash(gold, known)} for gold in golds)
         return cls(
             task=task.id if task is not None else "",
             group=task.group if task is not None else "",
             evaluation=frozenset(one.id for one in held_out),
             evaluation_groups=frozenset(one.group for one in held_out) - {""},
-            corpus=task.corpus if task is not None else next((t.corpus for t in held_out), ""),
-            gold_hashes=frozenset(hashes - {""}),
-            questions=frozenset(one.query for one in every),
+            corpus=next((one.corpus for one in (*own, *held_out)), ""),
+            gold_hashes=frozenset().union(*hashes) - {""},
+            questions=frozenset(one.query for one in (*held_out, *own)),
             prefixes=known,
         )
 
@@ -111,7 +107,7 @@ class LeakageFilter:
                 if nameless and shape_hash(query, self.prefixes) in self.gold_hashes:
                     what = f"gold query: its {part} has the shape of one of the evaluation"
                     return Finding("gold-shape", what, fields={"part": part})
-        for part, text in _texts(item) if self.questions else ():
+        for part, text in _texts(item):
             for sentences, asked in _asked(self.questions).items():
                 said = _windows(text, sentences)
                 if any(_near(words, window) for words in asked for window in said):

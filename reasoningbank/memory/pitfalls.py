@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from itertools import islice, pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from reasoningbank.errors import EndpointError, QueryError
 from reasoningbank.findings import Finding
@@ -95,21 +96,16 @@ def _short(title: str) -> str:
 
 
 def _known(
-    experience: Experience,
-    name: str,
-    cut: Callable[[str], str] = _short,
-    *,
-    given: Mapping[str, Any] | None = None,
-    **values: str,
+    experience: Experience, name: str, cut: Callable[[str], str] = _short, **values: str
 ) -> Draft:
-    """Return a pitfall of the table, with values in its texts; other fields of it are `given`."""
+    """Return a pitfall of the table, with values in its texts."""
     table = lesson_texts()[name]
     title, description, content = (
         re.sub(r"\{(\w+)\}", lambda found: values[found[1]], table[part])
         for part in ("title", "description", "content")
     )
-    rest = {"tags": tuple(table["tags"]), **(given or {})}
-    return Draft(cut(title), description, content, "failure", experience, **rest)
+    tags = tuple(table["tags"])
+    return Draft(cut(title), description, content, "failure", experience, tags=tags)
 
 
 # -- queries that do not parse ------------------------------------------------------------
@@ -186,16 +182,16 @@ def _unknown_prefix(
         return
     instead = "; ".join(f"write {right}, not {wrong}" for wrong, right in list(meant.items())[:3])
     instead = instead or f"write {' or '.join(f'{name}:' for name in near)}"
-    yield _known(
+    draft = _known(
         experience,
         "unknown-prefix",
         lambda title: title[:_TITLE_CHARS],
-        given={"denied": frozenset(meant)},
         prefix=prefix,
         instead=instead,
         advice=f"{instead[0].upper()}{instead[1:]}",
         own=", ".join(_own_prefixes(facts)[:12]),
     )
+    yield replace(draft, denied=frozenset(meant))
 
 
 def _selects_a_name(tokens: Sequence[Token]) -> bool:
@@ -248,17 +244,17 @@ def _of_names(
     lines = [
         f"For {f.subject}: {f.instead}{f.note}. There is no {f.kind} {f.name}." for f in ranked
     ]
-    tags = tuple(dict.fromkeys(name for f in ranked for name in names_in(f.instead)))
-    return _known(
+    draft = _known(
         experience,
         "names",
         shortened_title,
-        given={"denied": frozenset(one.name for one in ranked), "tags": tags},
         advice="; ".join(f"{f.subject}: {f.instead}" for f in ranked),
         subjects=", ".join(dict.fromkeys(one.subject for one in ranked)),
         question=experience.question,
         lines="\n".join(lines),
     )
+    tags = tuple(dict.fromkeys(name for f in ranked for name in names_in(f.instead)))
+    return replace(draft, denied=frozenset(one.name for one in ranked), tags=tags)
 
 
 def _correction(finding: Finding, facts: Facts) -> _Correction | None:
@@ -381,14 +377,9 @@ def _empty(experience: Experience, prepared: PreparedQuery, facts: Facts) -> Ite
     ]
     causes = [line for line in lines if 0 < len(line) <= _MOST_CAUSE_CHARS][:_MOST_CAUSES]
     if causes:
-        yield _known(
-            experience,
-            "empty",
-            given={"constants": frozenset(name for line in causes for name in names_in(line))},
-            question=experience.question,
-            cause=causes[0],
-            causes="\n".join(f"- {line}" for line in causes),
-        )
+        listed, asked = "\n".join(f"- {line}" for line in causes), experience.question
+        draft = _known(experience, "empty", question=asked, cause=causes[0], causes=listed)
+        yield replace(draft, constants=frozenset(n for line in causes for n in names_in(line)))
 
 
 def _left_out(experience: Experience, prepared: PreparedQuery, facts: Facts) -> Iterator[Draft]:
@@ -407,8 +398,8 @@ def _left_out(experience: Experience, prepared: PreparedQuery, facts: Facts) -> 
     ]
     if absent:
         missing = ", ".join(f'"{named}"' for named in absent[:2])
-        given = {"constants": frozenset(absent)}
-        yield _known(experience, "left-out", given=given, question=question, missing=missing)
+        draft = _known(experience, "left-out", question=question, missing=missing)
+        yield replace(draft, constants=frozenset(absent))
 
 
 def _is_condition(named: str, question: str, facts: Facts) -> bool:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import itertools
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import fields
 from datetime import UTC, datetime
 from pathlib import Path
@@ -27,10 +28,7 @@ from reasoningbank.sparql.terms import RDF_TYPE
 
 RdfName = Literal["turtle", "nquads"]
 
-_FORMATS: dict[RdfName, ox.RdfFormat] = {
-    "turtle": ox.RdfFormat.TURTLE,
-    "nquads": ox.RdfFormat.N_QUADS,
-}
+_FORMATS = {"turtle": ox.RdfFormat.TURTLE, "nquads": ox.RdfFormat.N_QUADS}
 _SUFFIXES: dict[str, RdfName] = {".ttl": "turtle", ".nq": "nquads"}
 
 PROV = "http://www.w3.org/ns/prov#"
@@ -87,18 +85,18 @@ def rdf_name(path: Path) -> RdfName | None:
 
 def to_rdf(items: Iterable[MemoryItem], format: RdfName = "turtle") -> bytes:
     """Write items as RDF, without blank nodes; the same items in any order give the same bytes."""
-    said: dict[str, dict[ox.Quad, None]] = defaultdict(dict)
+    said: dict[str, dict[ox.Triple, None]] = defaultdict(dict)
     for item in sorted(items, key=lambda one: one.id):
         try:
             for subject, predicate, value in _statements(item):
-                quad = ox.Quad(ox.NamedNode(subject), ox.NamedNode(predicate), value)
-                said[subject][quad] = None
+                triple = ox.Triple(ox.NamedNode(subject), ox.NamedNode(predicate), value)
+                said[subject][triple] = None
         except ValueError as error:
             what = f"cannot be written as RDF ({error})"
             raise UsageError(what, where=item.id, code="not-rdf") from error
     prefixes = _NAMESPACES if format == "turtle" else None
-    quads = itertools.chain.from_iterable(said.values())
-    return ox.serialize(quads, format=_FORMATS[format], prefixes=prefixes) or b""
+    triples = itertools.chain.from_iterable(said.values())
+    return ox.serialize(triples, format=_FORMATS[format], prefixes=prefixes) or b""
 
 
 def _statements(item: MemoryItem) -> Iterator[Statement]:
@@ -128,8 +126,10 @@ def _origin(me: str, node: str, origin: Provenance, *, first: bool) -> Iterator[
     # PROV lets an entity be generated once; the other experiences only confirm it.
     if first:
         yield me, PROV + "wasGeneratedBy", ox.NamedNode(node)
-        yield from ((me, PROV + "generatedAtTime", one) for one in time)
-    yield from ((node, PROV + "endedAtTime", one) for one in time)
+        if time:
+            yield me, PROV + "generatedAtTime", time
+    if time:
+        yield node, PROV + "endedAtTime", time
     task, trial = _iri(TASK, origin.corpus, origin.task), _iri(TRIAL, origin.corpus, origin.trial)
     if origin.task:
         yield from _types(task, RB + "Task", PROV + "Entity")
@@ -168,16 +168,14 @@ def _iri(kind: str, *names: str) -> str:
     return kind + ":".join(quote(name, safe="") for name in names)
 
 
-def _time(text: str) -> list[ox.Literal]:
-    """Return an ISO time with a zone as an ``xsd:dateTime``; nothing for any other text."""
-    try:
+def _time(text: str) -> ox.Literal | None:
+    """Return an ISO time with a zone as an ``xsd:dateTime``; None for any other text."""
+    with suppress(ValueError, OverflowError):
         time = datetime.fromisoformat(text)
-        if time.tzinfo is None:
-            return []
-        written = time.astimezone(UTC).isoformat()
-    except (ValueError, OverflowError):
-        return []
-    return [ox.Literal(written, datatype=ox.NamedNode(_XSD + "dateTime"))]
+        if time.tzinfo is not None:
+            written = time.astimezone(UTC).isoformat()
+            return ox.Literal(written, datatype=ox.NamedNode(_XSD + "dateTime"))
+    return None
 
 
 def from_rdf(data: bytes, format: RdfName = "turtle", *, where: str = "") -> list[MemoryItem]:
@@ -188,11 +186,7 @@ def from_rdf(data: bytes, format: RdfName = "turtle", *, where: str = "") -> lis
         what = f"cannot be read as {format}: {error}"
         raise UsageError(what, where=where, code="not-rdf") from error
     # rdflib, whose graphs are validated, knows no triple terms.
-    plain = [
-        one
-        for one in triples
-        if not isinstance(one.subject, ox.Triple) and not isinstance(one.object, ox.Triple)
-    ]
+    plain = [one for one in triples if ox.Triple not in (type(one.subject), type(one.object))]
     said: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
     for subject, predicate, value in plain:
         said[subject.value][predicate.value].append(value.value)
@@ -200,12 +194,10 @@ def from_rdf(data: bytes, format: RdfName = "turtle", *, where: str = "") -> lis
     if not found:
         hint = "check that `to_rdf` wrote it"
         raise UsageError("holds no memory item", where=where, hint=hint, code="no-items")
-    if violations := sorted(
-        f"{node.removeprefix(ITEM)} {what}"
-        for node, _, what in shape_violations(plain, "memory.ttl")
-    ):
+    wrong = shape_violations(plain, "memory.ttl")
+    if violations := sorted(f"{node.removeprefix(ITEM)} {what}" for node, _, what in wrong):
         more = f" (and {len(violations) - 1} more)" if len(violations) > 1 else ""
-        raise _violation(f"{violations[0]}{more}", where)
+        raise _violation(f"{violations[0]}{more}").at(where)
     try:
         return [_item(said, name) for name in found]
     except UsageError as error:
@@ -225,7 +217,7 @@ def _item(said: _Said, me: str) -> MemoryItem:
         for node in sorted(set(said[me][RB + kind])):
             place = int(one(node, POSITION))
             if place in places:
-                raise _violation(f"{places[place]} and {node} both have rb:position {place}", "")
+                raise _violation(f"{places[place]} and {node} both have rb:position {place}")
             places[place] = node
         return [places[place] for place in sorted(places)]
 
@@ -245,5 +237,5 @@ def _item(said: _Said, me: str) -> MemoryItem:
     )
 
 
-def _violation(what: str, where: str) -> UsageError:
-    return UsageError(f"violates the shapes of memory: {what}", where=where, code="bad-shape")
+def _violation(what: str) -> UsageError:
+    return UsageError(f"violates the shapes of memory: {what}", code="bad-shape")

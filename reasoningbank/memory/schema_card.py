@@ -79,7 +79,6 @@ class SchemaCard:
         return cls(endpoint, links, index, notes)
 
     def about(self, question: str, budget: int = 400) -> Layer:
-        """Return the card for a question."""
         folded = question.casefold()
         named = [url for url, name in self._services.items() if name.casefold() in folded]
         return self.of_scores(self.index.scores(question), budget, named)
@@ -87,7 +86,6 @@ class SchemaCard:
     def of_scores(
         self, scores: Mapping[str, float], budget: int = 400, named: Collection[str] = ()
     ) -> Layer:
-        """Return the card for given scores of names."""
         chosen = _Selection(self.schema, scores, self.endpoint.label_properties, named)
         heads = sorted(chosen.parts, key=lambda head: head in self._services)
         lines = [self._line(head, chosen.parts[head]) for head in heads]
@@ -189,7 +187,6 @@ class _Selection:
                 yield parts[at]
 
     def _parts(self) -> list[_Part]:
-        """Return all parts, in the order that breaks ties."""
         links = self.schema.links
         parts = [_Part(link, to) for link in links for to in self._targets(link) or [""]]
         return sorted(
@@ -256,10 +253,9 @@ class SchemaIndex:
         for one in schemas:
             for name, term in (*one.classes.items(), *one.properties.items()):
                 known.setdefault(name, term)
-        used = {name for x in links.links for name in (x.subject, x.property, *x.objects)} & set(
-            known
-        )
-        names = sorted(used, key=lambda name: (-(known[name].count or 0), name))[:MOST_NAMES]
+        linked = {name for x in links.links for name in (x.subject, x.property, *x.objects)}
+        used = sorted(linked & known.keys(), key=lambda name: (-(known[name].count or 0), name))
+        names = used[:MOST_NAMES]
         texts = [description(known[name], known) for name in names]
         self._names = dict(enumerate(names))
         self._embedder = embedder or open_embedder()
@@ -280,7 +276,6 @@ class SchemaIndex:
 
 
 def description(term: NamedTerm, known: Mapping[str, NamedTerm]) -> str:
-    """Describe a class or property in words."""
 
     def called(iri: str) -> str:
         return known[iri].label if iri in known and known[iri].label else spoken(iri)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -15,7 +15,7 @@ from reasoningbank.errors import QueryError, UsageError
 from reasoningbank.findings import Finding
 from reasoningbank.lm.tokens import count_tokens
 from reasoningbank.memory.bank import MemoryBank
-from reasoningbank.memory.item import ItemSource, MemoryItem, Scope, without_quoted
+from reasoningbank.memory.item import SLOT, ItemSource, MemoryItem, Scope, without_quoted
 from reasoningbank.memory.leakage import LeakageFilter
 from reasoningbank.sparql import EntityLinker
 from reasoningbank.sparql.endpoint import same_address
@@ -33,7 +33,6 @@ PRIOR = 2.0
 
 _WORDS = re.compile(r"\w+")
 _IDENTIFIER = re.compile(r"\S*\d\S*")
-_SLOT = re.compile(r"<<\w+>>")
 #: Words that ask for a form of query, English and Italian; the first match decides.
 _ASKS_FOR: Mapping[Form, re.Pattern[str]] = {
     "CONSTRUCT": re.compile(
@@ -115,12 +114,11 @@ class FoundItem:
         linker: EntityLinker | None = None,
     ) -> FoundItem:
         """Return an item as it is shown, as a few-shot example if it has one and that is wanted."""
-        example = example_of(item) if examples else None
-        if example is not None and linker is not None:
-            example = replace(example, question=linker.annotated(example.question))
-        text = (
-            f"Question: {example.question}\nQuery:\n{example.query}" if example else item_text(item)
-        )
+        example, text = example_of(item) if examples else None, item_text(item)
+        if example is not None:
+            if linker is not None:
+                example = replace(example, question=linker.annotated(example.question))
+            text = f"Question: {example.question}\nQuery:\n{example.query}"
         return cls(item, score, text, count_tokens(text), example)
 
 
@@ -198,7 +196,6 @@ def retrieve(
     """
     text = question if linker is None else linker.generalized(question)
     text = without_identifiers(without_quoted(text))
-    form: Form = next((f for f, sign in _ASKS_FOR.items() if sign.search(question)), "SELECT")
     allowed: list[tuple[MemoryItem, float]] = []
     filtered_out: list[tuple[str, Finding]] = []
     # Search examples separately, since the many similar lessons would crowd them out.
@@ -206,13 +203,7 @@ def retrieve(
         matches, findings = _matching(bank, text, k, leakage, kinds, with_example)
         allowed += matches
         filtered_out += findings
-    if linker is not None:
-        wanted = linker.kinds(without_quoted(question))
-        allowed = [
-            (item, score + ranking.entities * _likeness(wanted, linker, item))
-            for item, score in allowed
-        ]
-    ranked = _ranked(allowed, form, scope, ranking)
+    ranked = _ranked(allowed, question, scope, ranking, linker)
     if own is not None:
         pool = [item for item in bank.items() if kinds is None or item.src in kinds]
         found = {item.id: leakage.finding(item) for item in pool}
@@ -250,12 +241,11 @@ def retrieve_random(
     `leakage`, `kinds`, `examples` and `linker` are as in `retrieve`.
     """
     pool = [item for item in bank.items() if kinds is None or item.src in kinds]
-    pool.sort(key=lambda item: (shuffle_key(seed, f"{leakage.task} {item.id}"), item.id))
     drawn: list[FoundItem] = []
     filtered_out: list[tuple[str, Finding]] = []
     # By whether it is an example; without `example_tokens` all share the second budget.
     left = {True: example_tokens or 0, False: tokens - (example_tokens or 0)}
-    for item in pool:
+    for item in sorted(pool, key=lambda i: (shuffle_key(seed, f"{leakage.task} {i.id}"), i.id)):
         one = FoundItem.of(item, 0.0, examples=examples)
         kind = example_tokens is not None and one.example is not None
         if one.tokens > left[kind] or len(drawn) == k:
@@ -265,12 +255,11 @@ def retrieve_random(
             one = FoundItem.of(item, 0.0, examples=examples, linker=linker)
             if one.tokens > left[kind]:
                 continue
-        finding = leakage.finding(item)
-        if finding is not None:
+        if finding := leakage.finding(item):
             filtered_out.append((item.id, finding))
-            continue
-        drawn.append(one)
-        left[kind] -= one.tokens
+        else:
+            drawn.append(one)
+            left[kind] -= one.tokens
     return Retrieval(question, tuple(drawn), tuple(filtered_out), at_random=True)
 
 
@@ -311,25 +300,35 @@ def without_identifiers(question: str) -> str:
 def pattern_form(pattern: str) -> Form | None:
     """Return the form of an item's query, slots included; None if it has no query."""
     try:
-        return outline(_SLOT.sub("1", pattern)).form
+        return outline(SLOT.sub("1", pattern)).form
     except QueryError:
         return None
 
 
 def _ranked(
-    allowed: Iterable[tuple[MemoryItem, float]], form: Form, scope: Scope, ranking: Ranking
+    allowed: Iterable[tuple[MemoryItem, float]],
+    question: str,
+    scope: Scope,
+    ranking: Ranking,
+    linker: EntityLinker | None,
 ) -> list[tuple[MemoryItem, float]]:
     """Return items by their score minus repetition; the returned scores are without that."""
+    form: Form = next((f for f, sign in _ASKS_FOR.items() if sign.search(question)), "SELECT")
+    asked = linker.kinds(without_quoted(question)) if linker else frozenset()
     left = []
-    for item, text in allowed:
+    for item, score in allowed:
+        if linker is not None:
+            named = linker.kinds(without_quoted(item.question))
+            score += ranking.entities * (_overlap(asked, named) if asked and named else 0.5)
         of = item.counters
         # Paired evidence only: an easy task succeeds with any item.
         helped = (of.helped + PRIOR) / (of.helped + of.hurt + 2 * PRIOR) - 0.5
-        other_form = pattern_form(item.pattern) not in (form, None)
-        score = text + ranking.scope * _fit(item.scope, scope) + ranking.evidence * helped
+        score += ranking.scope * _fit(item.scope, scope)
+        score += ranking.evidence * helped
         score -= ranking.composed * (item.src == "composed")
+        score -= ranking.form * (pattern_form(item.pattern) not in (form, None))
         said = _WORDS.findall(f"{item.title} {item.description} {item.pattern}".casefold())
-        left.append((item, score - ranking.form * other_form, frozenset(said)))
+        left.append((item, score, frozenset(said)))
     ranked: list[tuple[MemoryItem, float]] = []
     repeated = {item.id: 0.0 for item, _, _ in left}
 
@@ -355,20 +354,15 @@ def _fit(of: Scope, wanted: Scope) -> float:
     return 0.0 if not fits else 1.0 if all(fits) else -1.0
 
 
-def _likeness(wanted: frozenset[str], linker: EntityLinker, item: MemoryItem) -> float:
-    kinds = linker.kinds(without_quoted(item.question))
-    return _overlap(wanted, kinds) if wanted and kinds else 0.5
-
-
 def _overlap(one: frozenset[str], other: frozenset[str]) -> float:
-    """Return the Jaccard similarity of two sets."""
     return len(one & other) / len(one | other) if one or other else 0.0
 
 
 def _shown(found: FoundItem) -> dict[str, Any]:
     item = found.item
+    origin = item.provenance
     data = {"id": item.id, "title": item.title, "src": item.src, "score": round(found.score, 4)}
-    data |= {"text": found.text, "task": item.provenance.task, "trial": item.provenance.trial}
+    data |= {"text": found.text, "task": origin.task, "trial": origin.trial}
     if found.example is not None and found.example.question != item.question:
         # Linked entities interrupt a question, so an audit would not recognize it.
         data["question"] = item.question
@@ -444,9 +438,8 @@ def pack_examples(ranked: Sequence[FoundItem], *, items: int, tokens: int) -> Pa
                 left -= found.tokens
                 shown |= {_query(found)} - {""}
     # An item whose query is shown by another is not missing.
-    kept = [n for n, found in enumerate(ranked) if n in chosen or _query(found) not in shown]
-    places = {number for number, place in enumerate(kept) if place in chosen}
-    return _packed([ranked[place] for place in kept], places, items, tokens)
+    repeated = {n for n, found in enumerate(ranked) if _query(found) in shown}
+    return _packed(ranked, chosen, items, tokens, repeated)
 
 
 def _query(found: FoundItem) -> str:
@@ -454,23 +447,21 @@ def _query(found: FoundItem) -> str:
     return "" if found.example is None else " ".join(found.example.query.split())
 
 
-def _packed(ranked: Sequence[FoundItem], chosen: set[int], items: int, tokens: int) -> Packed:
-    """Return the chosen items, and those that ranked as high and did not fit."""
+def _packed(
+    ranked: Sequence[FoundItem],
+    chosen: set[int],
+    items: int,
+    tokens: int,
+    ignored: Collection[int] = (),
+) -> Packed:
+    """Return the chosen items, and those that ranked as high and did not fit, but for `ignored`."""
     left = tokens - sum(ranked[place].tokens for place in chosen)
     last = max(chosen, default=-1) if len(chosen) >= items else len(ranked)
-    passed = [found for place, found in enumerate(ranked[: last + 1]) if place not in chosen]
-    skipped = [
-        (found.item.id, _over_budget(found.tokens, tokens, left))
-        for found in passed
-        if found.tokens > min(left, tokens)
-    ]
+    skipped = []
+    for place, found in enumerate(ranked[: last + 1]):
+        if found.tokens > left and place not in chosen and place not in ignored:
+            whole = f"the {left} left of the" if found.tokens <= tokens else "the whole"
+            what = f"{found.tokens} tokens, more than {whole} budget of {tokens}"
+            fields = {"tokens": found.tokens, "budget": tokens, "left": left}
+            skipped.append((found.item.id, Finding("over-budget", what, fields=fields)))
     return Packed(tuple(ranked[place] for place in sorted(chosen)), tuple(skipped[:MOST_SKIPPED]))
-
-
-def _over_budget(needed: int, budget: int, left: int) -> Finding:
-    """Return why an item does not fit a budget."""
-    what = f"{needed} tokens, more than the whole budget of {budget}"
-    if needed <= budget:
-        what = f"{needed} tokens, more than the {left} left of the budget of {budget}"
-    fields = {"tokens": needed, "budget": budget, "left": left}
-    return Finding("over-budget", what, fields=fields)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
@@ -71,18 +71,15 @@ _VOCABULARIES = tuple(STANDARD_PREFIXES[prefix] for prefix in ("rdf", "rdfs", "o
 
 @dataclass(frozen=True)
 class Slot:
-    """A slot: its name, what may fill it, and the value it replaced, as SPARQL.
-
-    `more` are further values of the same column of VALUES.
-    """
+    """A slot: its name, what may fill it, and the value it replaced, as SPARQL."""
 
     name: str
     kind: SlotKind
     value: str
-    more: tuple[str, ...] = ()
+    more: tuple[str, ...] = ()  #: Further values of the same column of VALUES
 
 
-class Found(NamedTuple):
+class _Found(NamedTuple):
     """A constant, as the slot that replaces it, between two offsets."""
 
     slot: Slot
@@ -122,7 +119,7 @@ class _Finder:
             if token.text == "(":
                 opened.append((at, 0))
 
-    def find(self) -> Iterator[Found]:
+    def find(self) -> Iterator[_Found]:
         tokens, at = self._tokens, 0
         while at < len(tokens) - 3:
             token = tokens[at]
@@ -130,9 +127,7 @@ class _Finder:
                 found, at = self._values(at + 1)
                 yield from found
             elif token.is_word("LIMIT", "OFFSET") and tokens[at + 1].kind == "number":
-                number = tokens[at + 1]
-                slot = Slot(token.text.lower(), "count", number.text)
-                yield Found(slot, number.start, number.end)
+                yield self._constant("count", at + 1, at + 1, token.text.lower())
                 at += 2
             elif token.is_word("SERVICE", "GRAPH", "FROM"):
                 at += 1
@@ -142,14 +137,15 @@ class _Finder:
             else:
                 last = self._last_of_term(at)
                 kind = _KINDS.get(token.kind)
+                inside = at in self._around
                 if kind == "resource":
                     is_slot = self._is_resource(at)
                 else:
-                    is_slot = at not in self._around or self._is_compared(at, last)
+                    is_slot = not inside or self._is_compared(at, last)
                 if kind is not None and is_slot:
-                    signed = at in self._around and tokens[at - 1].text in ("-", "+")
-                    first = at - (kind == "number" and signed)
-                    yield self._constant(kind, first, last, self._name(kind, at, first, last))
+                    signed = kind == "number" and inside and tokens[at - 1].text in ("-", "+")
+                    name = self._name(kind, at, at - signed, last)
+                    yield self._constant(kind, at - signed, last, name)
                 at = last + 1
 
     def _last_of_term(self, at: int) -> int:
@@ -181,9 +177,9 @@ class _Finder:
         named = before == "(" and tokens[last + 1].is_word("AS")
         return named or after in _COMPARISONS or function.is_word("IN")
 
-    def _constant(self, kind: SlotKind, first: int, last: int, name: str) -> Found:
+    def _constant(self, kind: SlotKind, first: int, last: int, name: str) -> _Found:
         start, end = self._tokens[first].start, self._tokens[last].end
-        return Found(Slot(name, kind, self._query[start:end]), start, end)
+        return _Found(Slot(name, kind, self._query[start:end]), start, end)
 
     def _name(self, kind: SlotKind, at: int, first: int, last: int) -> str:
         tokens = self._tokens
@@ -203,17 +199,17 @@ class _Finder:
         if pattern is None:
             return kind
         steps = [t.text for t in tokenize(pattern.predicate) if t.kind in ("iri", "name")]
-        names = [absolute(step, self._declared) for step in steps[-2:]] or [None]
-        if names[-1] is None:
+        *before, name = [None, *(absolute(step, self._declared) for step in steps[-2:])]
+        if name is None:
             return "value"
-        if not is_label(names[-1]):
-            return local_name(names[-1])
-        if len(names) > 1 and names[0] is not None:
-            return f"{local_name(names[0])}_name"
+        if not is_label(name):
+            return local_name(name)
+        if before[-1] is not None:
+            return f"{local_name(before[-1])}_name"
         subject = pattern.subject
         return f"{subject[1:]}_name" if subject[:1] in "?$" else "name"
 
-    def _values(self, at: int) -> tuple[list[Found], int]:
+    def _values(self, at: int) -> tuple[list[_Found], int]:
         """Return the constants of VALUES, and the position after it."""
         tokens, names = self._tokens, []
         while tokens[at].text not in ("{", ""):
@@ -243,7 +239,7 @@ class _Finder:
         # A single column is one constant, with its vocabulary if there is any.
         every = [self._constant(kind, first, last, names[0]) for _, kind, first, last in found]
         more = tuple(one.slot.value for one in every[1:])
-        return [Found(replace(every[0].slot, more=more), every[0].start, every[-1].end)], at + 1
+        return [_Found(replace(every[0].slot, more=more), every[0].start, every[-1].end)], at + 1
 
 
 _SLOT = re.compile(r"<<([a-z][a-z0-9_]*)>>")
@@ -288,17 +284,20 @@ def skeleton_of(
         said = one.name if one.kind in ("number", "count") else ""
         thing = (one.kind, said, str(start) if said == one.kind else "", one.value, *one.more)
         if thing not in slots:
-            base = slot_name((names or {}).get(one.value) or one.name)
-            numbered = (f"{base}{number}" for number in itertools.count(2))
-            name = next(n for n in itertools.chain([base], numbered) if n not in taken)
+            name = unused(slot_name((names or {}).get(one.value) or one.name), taken)
             taken.add(name)
             slots[thing] = replace(one, name=name)
         edits.append(Edit(start, end, f"<<{slots[thing].name}>>"))
     return Skeleton(apply_edits(text, edits), tuple(slots.values()))
 
 
+def unused(name: str, taken: Collection[str]) -> str:
+    """Return a name, numbered if it is taken."""
+    numbered = (f"{name}{number}" for number in itertools.count(2))
+    return next(one for one in itertools.chain([name], numbered) if one not in taken)
+
+
 def slot_name(text: str) -> str:
-    """Return a name in the form of slots."""
     parted = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|\W+|_+", "_", text).strip("_").lower()
     return parted if parted[:1].isalpha() and parted.isascii() else f"value_{parted}".strip("_")
 

@@ -70,19 +70,17 @@ class Snapshot:
             text = (gzip.decompress(raw) if raw[:2] == b"\x1f\x8b" else raw).decode("utf-8-sig")
         except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
             raise _unreadable(error, where) from error
-        items: dict[str, MemoryItem] = {}
-        lines: dict[str, bytes] = {}
+        read: dict[str, tuple[MemoryItem, str]] = {}
         # Not splitlines: a title may contain U+2028, which JSON does not escape.
         for number, line in enumerate(text.split("\n"), 1):
             if line.strip():
                 item = _read_line(line, f"{where}:{number}")
-                if item.id in items:
+                if item.id in read:
                     raise _twice(item.id, f"{where}:{number}")
-                items[item.id] = item
-                lines[item.id] = f"{line.rstrip()}\n".encode()
-        snapshot = cls.of(items.values())
+                read[item.id] = item, f"{line.rstrip()}\n"
+        snapshot = cls.of(item for item, _ in read.values())
         named = _HASH_NAME.fullmatch(name)
-        written = b"".join(lines[one] for one in sorted(lines))
+        written = "".join(line for _, (_, line) in sorted(read.items())).encode()
         if named and named[1] not in (snapshot.hash, _hash(written)):
             raise RecordError(
                 f"was changed or truncated: its content hash is {snapshot.hash}",
@@ -134,7 +132,6 @@ class Difference:
 
 
 def difference(before: Iterable[MemoryItem], after: Iterable[MemoryItem]) -> Difference:
-    """Compare the items of two banks."""
     first = {item.id: item for item in before}
     second = {item.id: item for item in after}
     common = [second[one] for one in sorted(first.keys() & second)]
@@ -151,9 +148,9 @@ def fields_changed(before: MemoryItem, after: MemoryItem) -> dict[str, tuple[Any
     first, second = (
         {"query": "", **item.to_json(), **asdict(item.counters)} for item in (before, after)
     )
-    names = first.keys() - {"id", "provenance", "evidence", "counters"}
-    changed = {name: (first[name], second[name]) for name in first if name in names}
-    changed = {name: pair for name, pair in changed.items() if pair[0] != pair[1]}
+    for left_out in ("id", "provenance", "evidence", "counters"):
+        del first[left_out]
+    changed = {name: (was, second[name]) for name, was in first.items() if was != second[name]}
     # Without times and order: evidence is kept in the order of its times.
     origins = [Counter(replace(one, time="") for one in item.origins) for item in (before, after)]
     if origins[0] != origins[1]:

@@ -101,12 +101,10 @@ class Store:
 
     @property
     def in_transaction(self) -> bool:
-        """Whether the calling thread is inside a transaction."""
         with self._lock:
             return self._database.in_transaction
 
     def close(self) -> None:
-        """Close the file."""
         with self._lock:
             self._database.close()
 
@@ -148,12 +146,13 @@ class Store:
     # -- rows -----------------------------------------------------------------------------
 
     def item(self, item_id: str) -> MemoryItem | None:
-        """Return an item by its whole id."""
-        rows = self.rows("SELECT item FROM items WHERE id = ?", item_id)
-        return self.parsed(rows[0][0]) if rows else None
+        return next(iter(self.items("id = ?", item_id)), None)
+
+    def items(self, where: str, *values: Any) -> list[MemoryItem]:
+        rows = self.rows(f"SELECT item FROM items WHERE {where}", *values)
+        return [self.parsed(text) for (text,) in rows]
 
     def ids(self, prefix: str = "") -> list[str]:
-        """Return the ids that start with a prefix."""
         # They are hexadecimal.
         query = "SELECT id FROM items WHERE id BETWEEN ? AND ? ORDER BY id"
         return [item_id for (item_id,) in self.rows(query, prefix, f"{prefix}g")]
@@ -178,17 +177,13 @@ class Store:
         return found
 
     def parsed(self, text: str) -> MemoryItem:
-        """Return an item from its JSON text."""
         try:
             return MemoryItem.from_json(json.loads(text))
         except (ValueError, ReasoningBankError) as error:
             what = f"an item of the bank is damaged ({error})"
-            raise RecordError(
-                what, where=self._where, hint=_REBUILD, code="damaged-item"
-            ) from error
+            raise self._error("damaged-item", what, _REBUILD) from error
 
     def rows(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
-        """Return the rows of a query."""
         with self.reading() as database:
             return database.execute(query, values).fetchall()
 
@@ -198,8 +193,7 @@ class Store:
         database = self._database
         if not self._is_bank():
             if self.readonly and self.path is not None:
-                what = "is empty, so it is not a memory bank"
-                raise RecordError(what, where=self._where, hint=_REBUILD, code="not-a-bank")
+                raise self._error("not-a-bank", "is empty, so it is not a memory bank", _REBUILD)
             database.execute("BEGIN IMMEDIATE")
             # Another process may have created it in between.
             if not self._is_bank():
@@ -217,17 +211,15 @@ class Store:
             "FROM pragma_application_id, pragma_user_version"
         ).fetchone()
         if application == APPLICATION and version > VERSION:
-            raise RecordError(
-                f"was written by a newer version of the package (format {version})",
-                where=self._where,
-                hint="upgrade reasoningbank",
-                code="newer-bank",
-                version=version,
-            )
+            what = f"was written by a newer version of the package (format {version})"
+            raise self._error("newer-bank", what, "upgrade reasoningbank", version=version)
         if application != APPLICATION and tables:
             what, hint = "is a database, but not a memory bank", "name another file"
-            raise RecordError(what, where=self._where, hint=hint, code="not-a-bank")
+            raise self._error("not-a-bank", what, hint)
         return bool(tables)
+
+    def _error(self, code: str, what: str, hint: str, **fields: object) -> RecordError:
+        return RecordError(what, where=self._where, hint=hint, code=code, **fields)
 
     def _failed(self, error: Exception) -> RecordError | UsageError:
         said = (str(error).splitlines() or [""])[0]
@@ -237,20 +229,17 @@ class Store:
             return UsageError(what, where=self._where, hint="name a file", code="is-folder")
         if isinstance(error, sqlite3.ProgrammingError) and not name:
             return UsageError("the memory bank was closed", where=self._where, code="bank-closed")
-        fields = {}
         if name == "SQLITE_NOTADB":
-            code, what = "not-a-bank", "is not a memory bank, or is damaged"
             hint = "name another file; JSON lines are read by `reasoningbank memory import`"
-        elif name.startswith("SQLITE_CORRUPT") or "vtable" in said:  # SQLite has no code for it
-            code, what, hint = "damaged-bank", f"the memory bank is damaged ({said})", _REBUILD
-        elif name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
-            code, what = "bank-busy", "another process is writing to it"
-            hint = "try again when it is done"
-        else:
-            code, what = "bank-unreadable", f"cannot be read or written ({said})"
-            hint = "check that the folder exists, is writable and has space"
-            fields = {"sqlite": name}
-        return RecordError(what, where=self._where, hint=hint, code=code, **fields)
+            return self._error("not-a-bank", "is not a memory bank, or is damaged", hint)
+        if name.startswith("SQLITE_CORRUPT") or "vtable" in said:  # SQLite has no code for it
+            return self._error("damaged-bank", f"the memory bank is damaged ({said})", _REBUILD)
+        if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
+            what = "another process is writing to it"
+            return self._error("bank-busy", what, "try again when it is done")
+        what = f"cannot be read or written ({said})"
+        hint = "check that the folder exists, is writable and has space"
+        return self._error("bank-unreadable", what, hint, sqlite=name)
 
 
 @dataclass
@@ -300,7 +289,6 @@ class BankOperation:
 
 
 def undo(store: Store, number: int | None) -> Change:
-    """Undo a change; see `MemoryBank.undo`."""
     with store.writing():
         rows = store.changes(
             "changes.operation = (SELECT operation FROM changes WHERE number = "

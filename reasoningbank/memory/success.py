@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from reasoningbank.corpus import query_features
 from reasoningbank.errors import QueryError
@@ -45,7 +45,8 @@ class Lesson:
 
     def __init__(self, experience: Experience, facts: Facts) -> None:
         query = experience.sparql or ""
-        names = facts.names(shortened(query, facts.namespaces)).items()
+        self.query = shortened(query, facts.namespaces)
+        names = facts.names(self.query).items()
         resources = [(text, name) for text, name in names if not facts.is_term(name)]
         # Slots are named after the classes of their values.
         labels = {
@@ -89,7 +90,7 @@ def success_draft(experience: Experience, facts: Facts) -> Draft | Rejected:
         tags=(*lesson.terms, *query_features(prepared.text).features),
         constants=lesson.constants,
         question=experience.question,
-        query=shortened(query, facts.namespaces),
+        query=lesson.query,
         turns=turns_of(experience.trajectory, query),
         unproven=_matches_nothing(prepared, lesson.skeleton, facts),
     )
@@ -153,7 +154,6 @@ def title_of(query: str) -> str:
 
 
 def _subject_matter(pattern: TriplePattern) -> str:
-    """Return the class that a pattern gives, else its property."""
     return pattern.object if pattern.predicate in _TYPES else pattern.predicate
 
 
@@ -194,8 +194,8 @@ def _names_of(slot: Slot) -> list[str]:
         return [local_name(value[1:-1])]
     prefix, _, local = value.partition(":")
     # Questions write GO:0005634 and ECO:0000269, but not location:191.
-    full = [f"{prefix}:{local}"] if prefix.isupper() else []
-    return [*full, *([local] if len(local) > 2 else [])]
+    full = [value] if prefix.isupper() else []
+    return [*full, local] if len(local) > 2 else full
 
 
 def _whole(said: str) -> re.Pattern[str]:
@@ -208,8 +208,8 @@ def _content(lesson: Lesson, facts: Facts) -> str:
     """Return numbered steps, first on names, then on features, and the values of the slots."""
     # The schema knows nothing about the names of another endpoint.
     elsewhere = services_names(lesson.skeleton.text)
-    glosses = [_gloss(name, facts) for name in lesson.terms if name not in elsewhere]
-    glosses = list(filter(None, glosses))[:_MOST_GLOSSES]
+    every = (_gloss(name, facts) for name in lesson.terms if name not in elsewhere)
+    glosses = list(filter(None, every))[:_MOST_GLOSSES]
     steps = [f"Names: {'; '.join(glosses)}."] if glosses else []
     tokens = outline(lesson.skeleton.text).body
     words = {token.text.upper() for token in tokens if token.kind == "word"}
@@ -249,11 +249,10 @@ def contrast_draft(
         return None
     try:
         lesson = Lesson(right, facts)
-        good = shortened(right.sparql or "", facts.namespaces)
         prepared = prepare(right.sparql or "", prefixes=facts.namespaces)
     except QueryError:
         return None
-    terms = set(terms_in(good, facts))
+    good, terms = lesson.query, set(terms_in(lesson.query, facts))
     bad, common = "", 0
     for experience in experiences:
         if experience.success:
@@ -271,7 +270,7 @@ def contrast_draft(
         return None
     prologue = "".join(f"PREFIX {p}: <{iri}>\n" for p, iri in facts.namespaces.items())
     used = used_names(read_query(prologue + bad))
-    missing = list(dict.fromkeys(n.written for n in used if facts.exists(n.iri) is False))
+    missing = dict.fromkeys(n.written for n in used if facts.exists(n.iri) is False)
     lines = list(_differences(good, bad, missing, lesson.skeleton.slots if skeleton else ()))
     if not lines:
         return None
@@ -300,7 +299,7 @@ def _contrast_title(good: str, bad: str) -> str:
 
 
 def _differences(
-    good: str, bad: str, missing: Sequence[str], slots: Sequence[Slot]
+    good: str, bad: str, missing: Collection[str], slots: Sequence[Slot]
 ) -> Iterator[str]:
     right, wrong = outline(good), outline(bad)
     if right.form != wrong.form:

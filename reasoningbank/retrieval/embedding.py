@@ -115,17 +115,15 @@ class _ModelEmbedder:
         return int(self.passages(["x"]).shape[1])
 
     def queries(self, texts: Sequence[str]) -> Vectors:
-        if not texts:
-            return np.zeros((0, self.dimensions), dtype=np.float32)
         return self._rows(self._queries, [_clean(text) for text in texts])
 
     def passages(self, texts: Sequence[str]) -> Vectors:
-        if not texts:
-            return np.zeros((0, self.dimensions), dtype=np.float32)
         clean = [_clean(text) for text in texts]
         return cached_vectors(self.name, clean, lambda some: self._rows(self._passages, some))
 
     def _rows(self, embed: _Embed, texts: list[str]) -> Vectors:
+        if not texts:
+            return np.zeros((0, self.dimensions), dtype=np.float32)
         try:
             rows = np.asarray(embed(texts), dtype=np.float32)
         except Exception as error:  # LiteLLM's providers raise anything
@@ -215,7 +213,7 @@ def cached_vectors(
         # An earlier model of this name may have had vectors of another length.
         if len({len(vector) for vector in found.values()}) == 1:
             break
-    return np.stack([found[key] for key in keys])
+    return np.stack([found[key] for key in keys]) if keys else embed([])
 
 
 def _clean(text: str) -> str:
