@@ -37,6 +37,17 @@ def cache_dir() -> Path:
     return Path(chosen).expanduser() if chosen else user_cache_path("reasoningbank")
 
 
+@contextmanager
+def writing(path: Path, hint: str = "", code: str = "") -> Iterator[None]:
+    """Raise a `RecordError` if a file cannot be written in the block."""
+    try:
+        yield
+    except OSError as error:
+        what = f"cannot be written ({error.strerror or error})"
+        hint = hint or "free space or choose another folder"
+        raise RecordError(what, where=str(path), hint=hint, code=code) from error
+
+
 def write_bytes_atomically(
     path: Path, data: bytes, *, durable: bool = True, hint: str = "", code: str = ""
 ) -> None:
@@ -44,7 +55,7 @@ def write_bytes_atomically(
     # `tempfile` would create a file that colleagues on a shared disk cannot read.
     # The name of the file may have the greatest length already.
     temporary = path.with_name(f".{path.name[:50]}.{os.getpid()}.{threading.get_ident()}.tmp")
-    try:
+    with writing(path, hint, code):
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
             with temporary.open("wb") as file:
@@ -55,10 +66,6 @@ def write_bytes_atomically(
             temporary.replace(path)
         finally:
             temporary.unlink(missing_ok=True)
-    except OSError as error:
-        what = f"cannot be written ({error.strerror or error})"
-        hint = hint or "free space or choose another folder"
-        raise RecordError(what, where=str(path), hint=hint, code=code) from error
 
 
 class DiskCache:

@@ -192,7 +192,7 @@ def t_p(differences: Sequence[float]) -> float:
     return float(scipy.stats.ttest_1samp(data, 0.0).pvalue)
 
 
-def sign_flip_p(differences: Sequence[float], seed: int = 0) -> float:
+def sign_flip_p(differences: Sequence[float]) -> float:
     """Return the two-sided p-value of the randomisation test of paired differences."""
     data = np.asarray(differences, dtype=float)
     data = data[np.abs(data) > _EQUAL]
@@ -202,7 +202,7 @@ def sign_flip_p(differences: Sequence[float], seed: int = 0) -> float:
     if 2**n <= RESAMPLES:
         every = (np.arange(2**n)[:, None] >> np.arange(n)) & 1
         return float(np.mean(np.abs((2 * every - 1) @ data) >= least))
-    rng, extreme, left = np.random.default_rng(seed), 0, RESAMPLES
+    rng, extreme, left = np.random.default_rng(0), 0, RESAMPLES
     while left:
         rows = min(left, max(1, _BATCH // n))
         signs = 2 * rng.integers(0, 2, (rows, n), dtype=np.int8) - 1

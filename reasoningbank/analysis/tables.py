@@ -33,9 +33,14 @@ Columns = Mapping[str, Callable[[R], Any]]
 
 STATUSES = ("submitted", "fallback", "exhausted", "refused", "error", "bug")
 
+_AGREEMENT: Columns[Agreement] = {
+    "both yes": lambda found: found.true_positives,
+    "only judge": lambda found: found.false_positives,
+    "only execution": lambda found: found.false_negatives,
+    "both no": lambda found: found.true_negatives,
+}
 #: Headers of the columns that `agreement_cells` fills.
-AGREEMENT = ("n", "both yes", "only judge", "only execution", "both no", "precision", "recall",
-             "kappa")  # fmt: skip
+AGREEMENT = ("n", *_AGREEMENT, "precision", "recall", "kappa")
 
 #: What a column of arms shows, by header; any other shows the attribute of its name. ``score`` is
 #: headed by the metric's name.
@@ -200,10 +205,7 @@ def comparison_table(
 
 def agreement_cells(found: Agreement) -> Cells:
     """Return how a judge agrees with the execution judge, under the headers of `AGREEMENT`."""
-    return cells(
-        found.n, found.true_positives, found.false_positives, found.false_negatives,
-        found.true_negatives, found.precision, found.recall, found.kappa,
-    )  # fmt: skip
+    return cells_of(found, _AGREEMENT, AGREEMENT)
 
 
 def tables_of(summary: RunSummary) -> dict[str, TextTable]:
@@ -247,17 +249,16 @@ def _arm_rows(summary: RunSummary) -> dict[str, list[Cells]]:
 def _stream_rows(online: Online) -> dict[str, list[Cells]]:
     """Return the learning streams: the mean so far after each quarter; and their judges."""
 
-    def facts(arm: ArmSummary, seeds: Sequence[int], curve: LearningCurve | None) -> Cells:
-        low, high = arm.mean.low, arm.mean.high
+    def facts(arm: ArmSummary, shown: Sequence[str], curve: LearningCurve | None) -> Cells:
         quarters = curve.quarters if curve else (None,) * 4
-        return cells(arm.judged, *seeds, arm.mean.rate, ends(low, high), *quarters)
+        return (*cells_of(arm, _ARM, (*shown, "mean", "95% CI")), *cells(*quarters))
 
     return {
         "streams": [
-            (arm.arm, *facts(arm, [arm.seeds], online.curves.get(arm.arm))) for arm in online.arms
+            facts(arm, ("arm", "n", "seeds"), online.curves.get(arm.arm)) for arm in online.arms
         ],
         "stream levels": [
-            (arm.level, arm.arm, *facts(arm, [], online.level_curves[arm.level][arm.arm]))
+            facts(arm, ("level", "arm", "n"), online.level_curves[arm.level][arm.arm])
             for arm in online.levels
         ],
         "stream judges": [(name, *agreement_cells(n)) for name, n in online.judges.items()],

@@ -20,7 +20,7 @@ from inspect_ai.scorer import CORRECT, INCORRECT, Score
 from inspect_ai.tool import ToolCall, ToolCallError
 
 from reasoningbank.analysis.inspect_log import ExportedLog
-from reasoningbank.errors import RecordError
+from reasoningbank.cache import writing
 from reasoningbank.experiment import TrialRecord
 from reasoningbank.experiment.storage import plain
 from reasoningbank.trajectory import Event
@@ -125,14 +125,10 @@ def write_arm(
         ),
         samples=samples,
     )
-    try:
+    with writing(path, "free space or choose another folder with --out"):
         logs.recompute_metrics(log)
         folder.mkdir(parents=True, exist_ok=True)
         logs.write_eval_log(log, path)
-    except OSError as error:
-        reason = error.strerror or str(error)
-        hint = "free space or choose another folder with --out"
-        raise RecordError(f"cannot be written ({reason})", where=str(path), hint=hint) from error
     errors = sum(sample.error is not None for sample in samples)
     return ExportedLog(name, path, len(samples), errors, complete)
 

@@ -34,6 +34,7 @@ from reasoningbank.analysis.memory import MemoryRecords, Problem, shown_items
 from reasoningbank.analysis.scores import RunPlan
 from reasoningbank.analysis.summary import RunSummary, summarise_run
 from reasoningbank.analysis.tables import capital, ends, jsonable, number, share
+from reasoningbank.cache import writing
 from reasoningbank.errors import RecordError, UsageError
 from reasoningbank.experiment import RunFolder, TrialRecord
 from reasoningbank.findings import counted
@@ -93,7 +94,7 @@ def write_report(folder: RunFolder, out: Path, *, back: str = "", most: int = MO
     manifest = folder.require_manifest()
     if out.suffix not in (".html", ".htm"):
         raise UsageError("name a file that ends with .html", where=str(out), code="not-a-page")
-    try:
+    with writing(out, "free space or choose another file with --out"):
         out.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=out.parent, prefix=".report-") as name:
             draft = Path(name) / "page.html"
@@ -101,10 +102,6 @@ def write_report(folder: RunFolder, out: Path, *, back: str = "", most: int = MO
             draft.replace(out)
         paths = tuple(one.path for one in damaged)
         return Report(out, out.stat().st_size, len(index), paths, index.whole)
-    except OSError as error:
-        reason = error.strerror or str(error)
-        hint = "free space or choose another file with --out"
-        raise RecordError(f"cannot be written ({reason})", where=str(out), hint=hint) from error
 
 
 class TrialIndex:
