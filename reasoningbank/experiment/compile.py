@@ -151,7 +151,8 @@ class Compilation:
         if self._settings.optimizer != "KNNFewShot":
             yield "", self._checked(self._compiled(student, options), student)
             return
-        embedder = dspy.Embedder(open_embedder().passages)
+        # A function, since DSPy copies it deeply, and a loaded embedder cannot be copied.
+        embedder = dspy.Embedder(lambda texts: open_embedder().passages(texts))
         knn = dspy.KNNFewShot(trainset=self._examples, vectorizer=embedder, **options)
         made: dict[tuple[str, ...], Predictors] = {}
         for at, task in enumerate(questions, 1):
