@@ -116,12 +116,7 @@ class Solver:
     language: str = ""
 
     def ask(self, question: str, watch: Callable[[Event], None] | None = None) -> AskResult:
-        """Answer a question; `watch` is called with each event as it is recorded.
-
-        Raises:
-            UsageError: If the question is empty.
-            ModelError: If the endpoint or the model failed.
-        """
+        """Answer a question; `watch` is called with each event as it is recorded."""
         _check_words(question)
         task, recall, bank = self.task(question), NOTHING, self.bank
         if bank is not None:
@@ -133,14 +128,7 @@ class Solver:
         return AskResult(attempt.sparql, rows, note, attempt, shown)
 
     def stand_alone(self, last: str, earlier: Sequence[EarlierQuestion]) -> tuple[str, Usage]:
-        """Return a follow-up, rewritten to stand alone, and what that took.
-
-        Agents answer one question, so a follow-up is rewritten before it is asked.
-
-        Raises:
-            UsageError: If the question is empty.
-            ModelError: If the model failed.
-        """
+        """Return a follow-up, rewritten since agents answer one question, and what that took."""
         _check_words(last)
         began, counter = time.monotonic(), UsageCounter()
         asked = _asked(last, *((turn.question, turn.answer) for turn in earlier))

@@ -357,7 +357,8 @@ class WorkerSetup(distributed.WorkerPlugin):  # type: ignore[misc]
         """Open the bank of a snapshot, if any; that of a stream's step is used once."""
         with self._lock:
             if raw is not None and name not in self._banks:
-                bank = self._parts.open_bank(Snapshot.parse(raw, name=f"{name}.jsonl", where=name))
+                snapshot = Snapshot.parse(raw, name=f"{name}.jsonl", where=name)
+                bank = MemoryBank.from_snapshot(snapshot)
                 if job.teaches:
                     return bank
                 self._banks[name] = self._stack.enter_context(bank)

@@ -35,6 +35,7 @@ from reasoningbank.judge import ExecutionMetric, to_examples
 from reasoningbank.lm import UsageCounter, asked_as, lm_failure, takes_temperature
 from reasoningbank.memory import MemoryItem, Provenance
 from reasoningbank.memory.skeleton import shortened
+from reasoningbank.retrieval import open_embedder
 from reasoningbank.trajectory import Usage
 
 #: Parameters of optimizers that the run decides.
@@ -101,12 +102,7 @@ class Compilation:
         return "budget" if self._limit is not None and self._used().tokens >= self._limit else ""
 
     def run(self, folder: RunFolder, questions: Sequence[Task]) -> None:
-        """Compile; what the trials of these tasks need is on disk when this returns.
-
-        Raises:
-            UsageError: If no training task is left, or the optimizer refuses its options.
-            ReasoningBankError: If endpoint or model failed; what was compiled for this is lost.
-        """
+        """Compile; what the trials of these tasks need is on disk when this returns."""
         if not self._examples:
             where = f"arm {self.arm.name}"
             raise UsageError("the leakage filter leaves no task", where=where, code="no-tasks")
@@ -155,7 +151,8 @@ class Compilation:
         if self._settings.optimizer != "KNNFewShot":
             yield "", self._checked(self._compiled(student, options), student)
             return
-        embedder = dspy.Embedder(lambda texts: self.parts.embedder.passages(texts))
+        # A function, since DSPy copies it deeply, and a loaded embedder cannot be copied.
+        embedder = dspy.Embedder(lambda texts: open_embedder().passages(texts))
         knn = dspy.KNNFewShot(trainset=self._examples, vectorizer=embedder, **options)
         made: dict[tuple[str, ...], Predictors] = {}
         for at, task in enumerate(questions, 1):

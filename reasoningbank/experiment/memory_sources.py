@@ -182,19 +182,12 @@ def last_snapshots(run: Path) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Feedback:
-    """A person's verdict on one answer.
+    """A person's verdict on one answer."""
 
-    Attributes:
-        id: Identifies the answer; a later verdict on it replaces the file.
-        pack: Name or folder of the pack; empty for an endpoint without one.
-        url: The endpoint that was queried instead of the pack's own.
-        experience: The attempt; its `success` is the verdict, its `judge` is ``person``.
-    """
-
-    id: str
-    pack: str
-    url: str
-    experience: Experience
+    id: str  #: Identifies the answer; a later verdict on it replaces the file
+    pack: str  #: Name or folder of the pack; empty for an endpoint without one
+    url: str  #: The endpoint that was queried instead of the pack's own
+    experience: Experience  #: Its `success` is the verdict, its `judge` is ``person``
 
 
 class LearnedFeedback(NamedTuple):
@@ -228,11 +221,7 @@ def write_feedback(folder: Path, feedback: Feedback) -> Path:
 
 
 def read_feedback(folder: Path) -> list[Feedback]:
-    """Return the verdicts of a folder, the oldest first.
-
-    Raises:
-        RecordError: If a file cannot be read, or holds no feedback.
-    """
+    """Return the verdicts of a folder, the oldest first."""
     found = []
     for path in folder.glob("*.json"):
         try:
@@ -244,12 +233,7 @@ def read_feedback(folder: Path) -> list[Feedback]:
 
 
 def learn_feedback(bank: MemoryBank, found: Sequence[Feedback]) -> LearnedFeedback:
-    """Distil verdicts into a bank by rules; verdicts that were learned before change nothing.
-
-    Raises:
-        UsageError: If a pack is unknown.
-        SetupError: If its endpoint cannot be opened.
-    """
+    """Distil verdicts into a bank by rules; verdicts that were learned before change nothing."""
     before = {item.id for item in bank.items(status=None)}
     ids: list[str] = []
     rejected: list[Rejected] = []
@@ -270,12 +254,7 @@ def learn_feedback(bank: MemoryBank, found: Sequence[Feedback]) -> LearnedFeedba
 
 
 def compose_items(bank: MemoryBank, pack: str) -> LearnedFeedback:
-    """Add to a bank what its strategies make in pairs over a pack's endpoint.
-
-    Raises:
-        UsageError: If the pack is unknown.
-        SetupError: If its endpoint cannot be opened.
-    """
+    """Add to a bank what its strategies make in pairs over a pack's endpoint."""
     found = load_pack(pack)
     with opened_endpoint(found, None, ()) as config, SPARQLClient(config) as client:
         linker = EntityLinker(client, config, found.languages)

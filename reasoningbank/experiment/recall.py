@@ -35,7 +35,6 @@ from reasoningbank.memory import (
     retrieve,
     retrieve_random,
 )
-from reasoningbank.memory.consolidate import consolidate
 from reasoningbank.memory.context import Budgets, ContextBuilder
 from reasoningbank.memory.demonstrations import (
     ShownDemonstration,
@@ -46,7 +45,7 @@ from reasoningbank.memory.demonstrations import (
 from reasoningbank.memory.distill import Distiller
 from reasoningbank.memory.item import Turn
 from reasoningbank.memory.schema_card import SchemaCard
-from reasoningbank.retrieval import Embedder, open_embedder
+from reasoningbank.retrieval import open_embedder
 from reasoningbank.sparql import Discovery, discover
 from reasoningbank.tools import SPARQLTools
 from reasoningbank.trajectory import Recorder
@@ -69,26 +68,12 @@ class MemoryParts:
         self._schema_card: SchemaCard | None = None
         self._lock = threading.Lock()
 
-    @property
-    def embedder(self) -> Embedder:
-        """The embedder of banks and cards; runs without memory need none."""
-        return open_embedder()
-
-    def open_bank(self, snapshot: Snapshot) -> MemoryBank:
-        """Return a bank with the content of a snapshot."""
-        return MemoryBank.from_snapshot(snapshot, embedder=self.embedder)
-
     def composed(self, snapshot: Snapshot) -> Snapshot:
         """Return a bank with what its strategies make in pairs."""
         active = [item for item in snapshot.items if item.status == "active"]
         made = compose(active, client=self._context.client, linker=self._linker)
         # Without a bank, which would embed all of them.
         return Snapshot.of({item.id: item for item in (*made, *snapshot.items)}.values())
-
-    def consolidate(self, bank: MemoryBank, new: Sequence[str]) -> Sequence[Any]:
-        """Consolidate a bank after a step."""
-        prefixes = self._context.endpoint.prefixes
-        return consolidate(bank, new=new, embedder=self.embedder, prefixes=prefixes)
 
     def distiller(self, arm: Arm) -> Distiller:
         """Return a distiller of an arm's experiences, for one stream."""
@@ -114,7 +99,7 @@ class MemoryParts:
                 self._discovery = discover(context.client)
             if "L1" in layers and self._schema_card is None:
                 self._schema_card = SchemaCard.of(
-                    context.endpoint, vocabulary, pack=context.pack, embedder=self.embedder
+                    context.endpoint, vocabulary, pack=context.pack, embedder=open_embedder()
                 )
             most = {"L2": memory.tokens} if isinstance(memory, RetrievedMemory) else {}
             self._builders[arm.name] = ContextBuilder(

@@ -86,10 +86,6 @@ class Teacher:
     It shows no row and no part of the gold query: what is wrong, as the execution judge sees it,
     and triple patterns in the data that lead to the right rows. Small models repeat what they see,
     so every other note holds the columns and patterns alone.
-
-    Attributes:
-        alone: Whether the last note should be seen without few-shot examples: its patterns are
-            right, and examples of other queries only mislead.
     """
 
     judge: ExecutionJudge
@@ -97,7 +93,9 @@ class Teacher:
     task: Task
     metric: str
     linker: EntityLinker
-    explain: Callable[[str, bool], Sequence[str]]
+    explain: Explain
+    #: Whether the last note should be seen without few-shot examples: its patterns are right, and
+    #: examples of other queries only mislead.
     alone: bool = False
 
     def __post_init__(self) -> None:

@@ -32,7 +32,9 @@ from reasoningbank.experiment.trial import Trial, judge_attempts
 from reasoningbank.findings import counted
 from reasoningbank.judge import RAN, findings_of, rule_verdict
 from reasoningbank.memory import Counters, MemoryBank, Snapshot
+from reasoningbank.memory.consolidate import consolidate
 from reasoningbank.memory.experience import Experience
+from reasoningbank.retrieval import open_embedder
 from reasoningbank.trajectory import Usage
 
 
@@ -54,7 +56,7 @@ class LearningSession:
         self.parts = MemoryParts(self.context, self.plan.corpus, self.plan.tasks)
         if self.experiment.uses_memory:
             # A missing embedder ends the run before its first trial.
-            _ = self.parts.embedder
+            open_embedder()
         self._names: dict[tuple[str, int | None, bool], str] = {}
         self._banks: dict[str, MemoryBank] = {}
         self._lock = threading.Lock()
@@ -257,7 +259,7 @@ class LearningSession:
             return self._streams[_place(job)].bank[1]
         with self._lock:
             if name not in self._banks:
-                self._banks[name] = self.parts.open_bank(read_snapshot(self.folder, name))
+                self._banks[name] = MemoryBank.from_snapshot(read_snapshot(self.folder, name))
             return self._banks[name]
 
     def _bank_name(self, job: Job) -> str:
@@ -312,7 +314,7 @@ class LearningSession:
         tasks = self.plan.stream
         distiller, split = self.parts.distiller(root), split_tasks(self.plan.corpus).by_id()
         made = [distiller.from_gold(task, split.get(task.id)) for task in tasks]
-        with self.parts.open_bank(Snapshot.of(())) as bank:
+        with MemoryBank.from_snapshot(Snapshot.of(())) as bank:
             added = bank.add([item for one in made for item in one.items], reason="gold")
             snapshot = bank.snapshot()
         write_snapshot(folder, snapshot)
@@ -423,7 +425,7 @@ class TaskStream:
         if (snapshot := self._session.snapshot(name)) is None:
             return False
         self.close()
-        self._open_bank = name, self._session.parts.open_bank(snapshot)
+        self._open_bank = name, MemoryBank.from_snapshot(snapshot)
         return True
 
     def _take(self, job: Job) -> Step | None:
@@ -483,8 +485,9 @@ class TaskStream:
         known = {item.id for item in bank.items(status=None)}
         ids = bank.add(distilled.items, reason=str(record.key)) if distilled else []
         added = tuple(dict.fromkeys(one for one in ids if one not in known))
+        prefixes = session.context.endpoint.prefixes
         consolidates = session.experiment.learning.consolidate
-        changes = session.parts.consolidate(bank, added) if consolidates else ()
+        changes = consolidate(bank, new=added, prefixes=prefixes) if consolidates else []
         return Step(
             arm=self.arm.name,
             order=record.key.seed,

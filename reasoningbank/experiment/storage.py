@@ -56,10 +56,7 @@ def write_atomically(path: Path, data: Any, *, durable: bool = True) -> None:
 
 def read_json(path: Path) -> Any:
     """Return the content of a JSON file, compressed or not."""
-    try:
-        return json.loads(unpacked(path))
-    except (ValueError, RecursionError) as error:
-        raise _unreadable(path, error) from error
+    return _parsed(unpacked(path), path)
 
 
 def plain(value: Any) -> Any:
@@ -97,10 +94,7 @@ class RunStorage:
 
     def read_json(self, name: str) -> Any:
         """Return the content of a JSON file."""
-        try:
-            return json.loads(self.content(name))
-        except (ValueError, RecursionError) as error:
-            raise _unreadable(self.file(name), error) from error
+        return _parsed(self.content(name), self.file(name))
 
     def write_json(self, name: str, data: Any) -> Path:
         """Write a JSON file atomically and return its path."""
@@ -178,6 +172,13 @@ def unpacked(path: Path, hint: str = _RERUN) -> bytes:
         return gzip.decompress(raw) if path.suffix == ".gz" else raw
     except (OSError, EOFError, zlib.error) as error:
         raise _unreadable(path, error, hint) from error
+
+
+def _parsed(raw: bytes, path: Path) -> Any:
+    try:
+        return json.loads(raw)
+    except (ValueError, RecursionError) as error:
+        raise _unreadable(path, error) from error
 
 
 def _unreadable(path: Path, error: Exception, hint: str = _RERUN) -> RecordError:
