@@ -250,14 +250,13 @@ class Schema:
         return ""
 
     def _above(self, class_iri: str) -> set[str]:
-        classes = self._read().classes
-        found: dict[str, None] = {}
-        todo = [class_iri]
-        for name in todo:
-            new = [n for n in (classes[name].parents if name in classes else ()) if n not in found]
-            found |= dict.fromkeys(new)
+        classes, found, todo = self._read().classes, set[str](), [class_iri]
+        while todo:
+            term = classes.get(todo.pop())
+            new = set(term.parents if term is not None else ()) - found
+            found |= new
             todo += new
-        return set(found)
+        return found
 
     def _read(self) -> Contents:
         with self._lock:
