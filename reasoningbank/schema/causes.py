@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
-from itertools import pairwise
+from itertools import dropwhile, pairwise, takewhile
 from typing import Any, cast
 
 from pyoxigraph import BlankNode, Literal, NamedNode
@@ -95,9 +95,8 @@ def _unseen_alias(query: QueryTree) -> Finding | None:
         if len(part) > 3 and part[-3].is_word("AS")
     }
     behind = [token for token in query.body if token.start >= query.where.end]
-    begin = next((at for at, t in enumerate(behind) if t.is_word("HAVING")), len(behind))
-    ends = (at for at, t in enumerate(behind) if t.is_word("ORDER", "LIMIT", "OFFSET", "VALUES"))
-    having = behind[begin : next((at for at in ends if at > begin), len(behind))]
+    begin = dropwhile(lambda t: not t.is_word("HAVING"), behind)
+    having = list(takewhile(lambda t: not t.is_word("ORDER", "LIMIT", "OFFSET", "VALUES"), begin))
     used = [token for token in having if token.text in named]
     if not used:
         return None
