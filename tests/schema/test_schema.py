@@ -54,8 +54,8 @@ def test_a_small_store_without_both_is_looked_at_whole(trees: EndpointConfig) ->
 def test_looking_at_a_store_leaves_no_connection_open(
     trees: EndpointConfig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    closed = []
-    monkeypatch.setattr(EndpointProfile, "close", closed.append)
+    closed: list[EndpointProfile] = []
+    monkeypatch.setattr(EndpointProfile, "close", lambda profile: closed.append(profile))
     assert Schema.of(trees).complete
     assert len(closed) == 1
 
