@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
-from itertools import pairwise
+from itertools import dropwhile, pairwise, takewhile
 from typing import Any, cast
 
 from pyoxigraph import BlankNode, Literal, NamedNode
@@ -26,6 +26,7 @@ from reasoningbank.schema.lookups import (
 from reasoningbank.schema.names import is_label, local_name, namespace_of, nearest_names
 from reasoningbank.schema.probing import Failure, Unit, joined, written_text
 from reasoningbank.schema.schema import Schema
+from reasoningbank.schema.statements import parentheses
 from reasoningbank.sparql import PreparedQuery, Term, full, iri
 from reasoningbank.sparql.terms import RDF_TYPE, XSD, absolute, short, written
 from reasoningbank.sparql.tokens import Edit, apply_edits, tokenize, variables_in
@@ -88,19 +89,14 @@ def _unseen_alias(query: QueryTree) -> Finding | None:
     """Return that HAVING uses what SELECT names, which is bound after it (SPARQL 1.1, 18.2.4)."""
     if query.where is None:
         return None
-    head = [token for token in query.body if token.start < query.where.start]
-    named: dict[str, str] = {}
-    for at, token in enumerate(head[:-1]):
-        if token.is_word("AS") and head[at + 1].kind == "variable":
-            begin, depth = at, 1
-            while depth and begin:
-                begin -= 1
-                depth += {")": 1, "(": -1}.get(head[begin].text, 0)
-            named[head[at + 1].text] = query.text[head[begin].end : token.start].strip()
+    named = {
+        part[-2].text: query.text[part[0].end : part[-3].start].strip()
+        for part in parentheses(query.body)
+        if len(part) > 3 and part[-3].is_word("AS")
+    }
     behind = [token for token in query.body if token.start >= query.where.end]
-    begin = next((at for at, t in enumerate(behind) if t.is_word("HAVING")), len(behind))
-    ends = (at for at, t in enumerate(behind) if t.is_word("ORDER", "LIMIT", "OFFSET", "VALUES"))
-    having = behind[begin : next((at for at in ends if at > begin), len(behind))]
+    begin = dropwhile(lambda t: not t.is_word("HAVING"), behind)
+    having = list(takewhile(lambda t: not t.is_word("ORDER", "LIMIT", "OFFSET", "VALUES"), begin))
     used = [token for token in having if token.text in named]
     if not used:
         return None

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import textwrap
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -71,11 +72,10 @@ def _unknown_names(
     unknown = [u for u in _missing(used, look) if u.iri != RDF_TYPE]
     resources = _resources(unknown, look) if look_up else {}
     # The classes that the query says its subjects have.
-    classes: dict[str, tuple[str, ...]] = {}
+    classes: dict[str, tuple[str, ...]] = defaultdict(tuple)
     for name in used:
         if name.role == "class" and meant(name.iri) in schema.classes:
-            subject = name.pattern.subject
-            classes[subject] = (*classes.get(subject, ()), meant(name.iri))
+            classes[name.pattern.subject] += (meant(name.iri),)
     if look_up:
         subjects = [u.pattern.subject for u in unknown if u.role == "property"]
         asked = {resource: subject for subject in subjects if (resource := look.name(subject))}
@@ -524,10 +524,9 @@ def explain_query(
         prepared = client.prepare(query)
     except QueryError as error:
         return explain_error(query, error, schema, namespaces)
-    run = probe_run(client.config)
+    find = explain_empty if empty else lint
     try:
-        find = explain_empty if empty else lint
-        return find(prepared, schema, run, namespaces=namespaces)
+        return find(prepared, schema, probe_run(client.config), namespaces=namespaces)
     except (QueryError, EndpointError, UsageError):
         # A diagnosis is help, not a result: without it the caller still has the error itself.
         return []

@@ -263,11 +263,7 @@ def _leading(
 def _typed(
     client: SPARQLClient, path: DataPath, values: Sequence[str], least: int, question: str
 ) -> DataPath:
-    """Return a path with a class of a node that leaves at most half of the values.
-
-    Or with a class of the values that the question names, if their property leads to others too:
-    that there are no other values may be an accident.
-    """
+    """Return a path with a class of a node that leaves half of the values, or that is asked for."""
     best = path
     for at in range(1, len(path.hops) + 1):
         node = f"{_chain(path.start, path.hops)} {_node(path, at)} a ?class"
@@ -277,6 +273,7 @@ def _typed(
             one = replace(path, of=(at, of.value))
             n, is_end = _reached(client, one), at == len(path.hops)
             tells = n < best.reached and 2 * n <= path.reached
+            # That the property leads to no other values here may be an accident.
             if n == path.reached and best is path and is_end and words_said(of.value, question):
                 tells = _is_choice(client, path.hops[-1], of.value)
             if least <= n and tells:

@@ -166,10 +166,7 @@ class PatternSearch:
     def _joined(
         self, best: _Sized, parts: Iterable[Sequence[Patterns]], *, keep: bool = False
     ) -> _Sized:
-        """Add what leaves the fewest rows, of each choice one at most, while it leaves fewer.
-
-        What all right rows have may be kept too: the rows of another question may not have it.
-        """
+        """Add what leaves the fewest rows, of each choice one at most, while it leaves fewer."""
         (patterns, size), left = best, list(parts)
         while left and (keep or size != self._n):
             sized = [
@@ -180,6 +177,7 @@ class PatternSearch:
             ]
             wider = [one for one in sized if len(one[1].columns) > len(patterns.columns)]
             fewer = [one for one in sized if size is None or one[0] < size]
+            # What all right rows have: those of another question may not have it.
             same = [one for one in sized if one[0] == size == self._n and keep]
             if not (wider or fewer or same):
                 break

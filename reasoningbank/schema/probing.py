@@ -102,10 +102,7 @@ class Failure:
 
 
 def find_failures(look: Lookups, unknown: Collection[str] = ()) -> list[Failure]:
-    """Return the parts that leave a query without rows, the first one first.
-
-    Parts that match nothing because of an unknown name are left out.
-    """
+    """Return the parts that leave a query without rows, in order; not those of unknown names."""
     query = look.query
     if query.where is None:
         return []

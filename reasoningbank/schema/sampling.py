@@ -393,7 +393,7 @@ def _in_order(
     known: Sequence[str], seen: Iterable[tuple[str, int]]
 ) -> tuple[tuple[str, int | None], ...]:
     """Return the known names without counts, those that were seen first."""
-    first = [name for name, _ in seen if name in set(known)]
+    first = (name for name, _ in seen if name in known)
     return tuple((name, None) for name in dict.fromkeys((*first, *known)))
 
 

@@ -10,7 +10,7 @@ import functools
 import threading
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -250,14 +250,13 @@ class Schema:
         return ""
 
     def _above(self, class_iri: str) -> set[str]:
-        classes = self._read().classes
-        found: dict[str, None] = {}
-        todo = [class_iri]
-        for name in todo:
-            new = [n for n in (classes[name].parents if name in classes else ()) if n not in found]
-            found |= dict.fromkeys(new)
+        classes, found, todo = self._read().classes, set[str](), [class_iri]
+        while todo:
+            term = classes.get(todo.pop())
+            new = set(term.parents if term is not None else ()) - found
+            found |= new
             todo += new
-        return set(found)
+        return found
 
     def _read(self) -> Contents:
         with self._lock:
@@ -361,12 +360,12 @@ def _counted(counts: Mapping[str, int | None]) -> dict[str, NamedTerm]:
 
 
 def _of_samples(config: EndpointConfig) -> Contents:
-    profile = EndpointProfile(config)
     classes = properties = Counted((), "nothing")
-    with suppress(EndpointError, QueryError):
-        classes = sampling.classes(profile, MOST_SAMPLED)
-    with suppress(EndpointError, QueryError):
-        properties = sampling.properties(profile, MOST_SAMPLED)
+    with closing(EndpointProfile(config)) as profile:
+        with suppress(EndpointError, QueryError):
+            classes = sampling.classes(profile, MOST_SAMPLED)
+        with suppress(EndpointError, QueryError):
+            properties = sampling.properties(profile, MOST_SAMPLED)
     cut = max(len(classes.items), len(properties.items)) >= MOST_SAMPLED
     return Contents(
         _counted(dict(classes.items)),

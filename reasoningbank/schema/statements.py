@@ -151,8 +151,8 @@ class _Walk:
 
     def projection(self, tokens: Sequence[Token], place: _Place) -> None:
         """Relate the variables of each expression that is selected; aggregates relate none."""
-        for part in _parentheses(tokens):
-            if not any(token.is_word(*AGGREGATES) for token in part):
+        for part in parentheses(tokens):
+            if not any(token.is_word(*AGGREGATES) or token.text == "{" for token in part):
                 self._relate((t.text[1:] for t in part if t.kind == "variable"), place)
 
     def _term(self, written: str, place: _Place) -> Identifier:
@@ -237,13 +237,11 @@ class _Walk:
         self.related.append(frozenset(place.variable(name) for name in names))
 
 
-def _parentheses(tokens: Sequence[Token]) -> Iterator[Sequence[Token]]:
-    """Yield what is in the outermost parentheses, up to the WHERE group."""
+def parentheses(tokens: Sequence[Token]) -> Iterator[Sequence[Token]]:
+    """Yield the outermost parentheses with what is in them, up to the WHERE group."""
     at = 0
     while at < len(tokens) and tokens[at].text != "{":
         end = closing(tokens, at) if tokens[at].text == "(" else at + 1
-        if any(token.text == "{" for token in tokens[at:end]):
-            return
         if tokens[at].text == "(":
             yield tokens[at:end]
         at = end

@@ -147,10 +147,7 @@ def _number(term: Term | None) -> int | float | None:
 
 
 def bounded_count(query: str, most: int = MOST_COUNTED) -> str | None:
-    """Return a query that counts the same among the first `most` solutions.
-
-    None if it is not a plain count: several columns, groups, modifiers.
-    """
+    """Return a query that counts among the first `most` solutions; None if it is no plain count."""
     try:
         tree = read_query(query)
     except QueryError:

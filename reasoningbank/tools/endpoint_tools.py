@@ -213,10 +213,7 @@ class EndpointTools:
         """Show triples of an endpoint's description of itself."""
         found: sparql.Discovery = self.store.get(ref, "service_desc")
         show = self._shower(found)
-        triples = [
-            {"s": show(triple[0]), "p": show(triple[1]), "o": show(triple[2])}
-            for triple in found.triples
-        ]
+        triples = [dict(zip("spo", map(show, triple), strict=True)) for triple in found.triples]
         empty = "the endpoint says nothing of itself; service_desc_stats says what came"
         named = self.store.ref(ref)
         return page("service_desc_sample", named, "triples", triples, n, start, empty)
@@ -377,13 +374,12 @@ def _features(found: sparql.Discovery) -> list[tuple[str, NamedNode]]:
 def _sizes(found: sparql.Discovery) -> dict[str, int]:
     """Return how much data the statistics describe, as far as they say."""
     datasets = found.void.datasets
-    whole = [d.triples for d in datasets if d.triples is not None and not d.graph]
-    parts = [d.triples for d in datasets if d.triples is not None and d.graph]
+    whole = max((d.triples or 0 for d in datasets if not d.graph), default=0)
     properties = {
         p for d in datasets for used in (d.properties, *d.of_class.values()) for p in used
     }
     sizes = {
-        "triples": max(whole, default=0) or sum(parts),
+        "triples": whole or sum(d.triples or 0 for d in datasets if d.graph),
         "classes": len({name for d in datasets for name in d.classes}),
         "properties": len(properties),
     }

@@ -92,10 +92,7 @@ def unquoted(text: str) -> str:
 
 
 def find(profile: EndpointProfile, text: str, most: int) -> Matches:
-    """Find resources that have a text as identifier or in their label, ignoring case.
-
-    It is looked up what the first `most` are, and whose.
-    """
+    """Find resources by identifier or label, ignoring case; say what the first `most` are."""
     search = LabelSearch(profile, unquoted(text))
     identified = search.identified()
     found = search.find()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -320,8 +319,8 @@ class SPARQLTools:
         # The schema may have to be requested: not from an endpoint that is already slow.
         slow = isinstance(error, QueryTimeoutError)
         if query and isinstance(query, str) and isinstance(error, QueryError) and not slow:
-            found = functools.partial(explain_error, query, error)
-            meant = self._hints(lambda: found(self.schema, self.config.namespaces))
+            namespaces = self.config.namespaces
+            meant = self._hints(lambda: explain_error(query, error, self.schema, namespaces))
         return tool_error(error, "; ".join(filter(None, (*meant, error.hint))))
 
     def _explained(

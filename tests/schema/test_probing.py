@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from reasoningbank.errors import QueryError
-from reasoningbank.schema import Schema, lookups
+from reasoningbank.schema import Schema, lookups, read_statements
 from reasoningbank.schema.lookups import MOST_PROBES, Lookups, Prober
 from reasoningbank.schema.probing import Failure, find_failures, joined
 from reasoningbank.sparql import BooleanResult, EndpointConfig, Result, SPARQLClient
@@ -160,3 +160,9 @@ def test_clauses_know_their_place_in_the_text() -> None:
     assert text[found.values.start : found.values.end] == "VALUES ?s { e:a }"
     patterns = [str(p) for p in found.triple_patterns()]
     assert patterns[:3] == ["?a e:b 1", "?s e:p _:bracket1", "_:bracket1 e:q ?o"]
+
+
+def test_an_expression_after_exists_joins_its_variables_too() -> None:
+    columns = "(EXISTS { ?a ?p ?b } AS ?c) (CONCAT(?x, ?y) AS ?z)"
+    (related,) = read_statements(f"SELECT {columns} {{ ?x ?p ?u . ?y ?q ?v }}").related
+    assert set(map(str, related)) == {"x", "y", "z"}

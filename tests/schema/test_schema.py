@@ -10,7 +10,7 @@ import pytest
 
 from reasoningbank.corpus import Pack
 from reasoningbank.errors import UsageError
-from reasoningbank.schema import Schema
+from reasoningbank.schema import EndpointProfile, Schema
 from reasoningbank.schema.sampling import side_client
 from reasoningbank.sparql import EndpointConfig
 
@@ -49,6 +49,15 @@ def test_a_small_store_without_both_is_looked_at_whole(trees: EndpointConfig) ->
     assert names.complete
     assert {"http://e/Tree", "http://e/Moss"} <= set(names.classes)
     assert names.properties["http://e/height"].count == 3
+
+
+def test_looking_at_a_store_leaves_no_connection_open(
+    trees: EndpointConfig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    closed: list[EndpointProfile] = []
+    monkeypatch.setattr(EndpointProfile, "close", lambda profile: closed.append(profile))
+    assert Schema.of(trees).complete
+    assert len(closed) == 1
 
 
 def test_a_schema_by_itself_is_not_complete(uniprot: Pack) -> None:
