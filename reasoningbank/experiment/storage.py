@@ -16,7 +16,7 @@ import os
 import re
 import tarfile
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -56,7 +56,7 @@ def write_atomically(path: Path, data: Any, *, durable: bool = True) -> None:
 
 def read_json(path: Path) -> Any:
     """Return the content of a JSON file, compressed or not."""
-    return _parsed(unpacked(path), path)
+    return _parsed(unpacked(path), lambda: path)
 
 
 def plain(value: Any) -> Any:
@@ -94,7 +94,7 @@ class RunStorage:
 
     def read_json(self, name: str) -> Any:
         """Return the content of a JSON file."""
-        return _parsed(self.content(name), self.file(name))
+        return _parsed(self.content(name), lambda: self.file(name))
 
     def write_json(self, name: str, data: Any) -> Path:
         """Write a JSON file atomically and return its path."""
@@ -174,11 +174,11 @@ def unpacked(path: Path, hint: str = _RERUN) -> bytes:
         raise _unreadable(path, error, hint) from error
 
 
-def _parsed(raw: bytes, path: Path) -> Any:
+def _parsed(raw: bytes, file: Callable[[], Path]) -> Any:
     try:
         return json.loads(raw)
     except (ValueError, RecursionError) as error:
-        raise _unreadable(path, error) from error
+        raise _unreadable(file(), error) from error
 
 
 def _unreadable(path: Path, error: Exception, hint: str = _RERUN) -> RecordError:

@@ -427,12 +427,14 @@ def _missing(
     found = (*detector_of(pack).detect(question), *value_detector_of(pack).detect(question))
     because = {one.pattern: one.because for one in found}
     for one in (*patterns.patterns, *patterns.values):
-        is_value = one in patterns.values
         words = list(because.get(one.name, ()))
+        if not words:
+            continue
+        is_value = one in patterns.values
         # A pattern that follows from others is less certain; a description is about everything.
         implied = not set(words).isdisjoint(patterns.names)
         certain = one.checked and not implied and prepared.form != "DESCRIBE"
-        if not words or not (is_value or certain) or is_shown(one, seen, loosely=True):
+        if not (is_value or certain) or is_shown(one, seen, loosely=True):
             continue
         iris = (sign.names if is_value else sign.properties for sign in one.signs)
         use = dict.fromkeys(structure.short(iri) for iri in itertools.chain(*map(sorted, iris)))
