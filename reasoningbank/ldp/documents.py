@@ -418,7 +418,8 @@ class Documents:
             link = links(parent, url, item=is_item(url, own))
             # What the document itself states of the links was removed with the old ones.
             stated = [triple for triple in link if triple in own]
-            update += f"{unlinked(parent, url)}{added(parent, link)}{added(url, stated)}"
+            update += "" if new else unlinked(parent, url)
+            update += added(parent, link) + added(url, stated)
         self._store.update(update)
 
     def _load(self, known: Mapping[str, Sequence[ox.Triple]]) -> None:

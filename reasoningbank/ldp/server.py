@@ -20,8 +20,8 @@ from uuid import uuid4
 
 import pyoxigraph as ox
 
+from reasoningbank import http
 from reasoningbank.errors import QueryError
-from reasoningbank.http import binding, media_type
 from reasoningbank.ldp.documents import Document, Documents, document_url
 from reasoningbank.ldp.exchange import (
     GRAPH_FORMATS,
@@ -54,16 +54,21 @@ class Request:
 
     @property
     def media_type(self) -> str:
-        return media_type(self.headers)
+        return http.media_type(self.headers)
 
     @property
     def conditions(self) -> Conditions:
-        return Conditions(self.headers.get("If-Match"), self.headers.get("If-None-Match"))
+        return Conditions(self.listed("If-Match"), self.listed("If-None-Match"))
+
+    def listed(self, header: str) -> str | None:
+        """Return a header whose lines are one list (RFC 9110, 5.3); None without it."""
+        lines = self.headers.get_all(header)
+        return None if lines is None else ", ".join(lines)
 
     def wanted(self, what: str, offers: Iterable[str]) -> str:
         """Return the media type that it prefers; `what` is said if it accepts none."""
         there = list(offers)
-        found = best(self.headers.get("Accept", ""), there)
+        found = best(self.listed("Accept") or "", there)
         if found is None:
             raise Refused(406, f"{what} available as {', '.join(there)}")
         return found
@@ -123,7 +128,7 @@ def _made_member(documents: Documents, container: str, request: Request) -> Resp
     request.conditions.check(documents.existing(container).version)
     wanted = quote(unquote(request.headers["Slug"]).strip("/ ")[:_MAX_NAME], safe="")
     names = [wanted] if wanted.strip(".") else []
-    is_container = f"<{_LDP}BasicContainer>" in request.headers.get("Link", "")
+    is_container = f"<{_LDP}BasicContainer>" in (request.listed("Link") or "")
     for name in (*names, *(f"{wanted.strip('.')}-{uuid4().hex[:8]}".lstrip("-") for _ in "123")):
         url = document_url(documents.base, urlsplit(container).path + name + "/" * is_container)
         if url is None:
@@ -264,7 +269,7 @@ class LDPServer:
         store: Path | None = None,
         initial: Mapping[str, Sequence[ox.Triple]] | None = None,
     ) -> None:
-        with binding(port or 0, "LDPServer", "choose another port, or none to get a free one"):
+        with http.binding(port or 0, "LDPServer", "choose another port, or none to get a free one"):
             self._http = _Server(("127.0.0.1", port or 0))
         serve = self._http.serve_forever
         self._thread = threading.Thread(target=serve, args=(0.05,), daemon=True)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import logging
 import socket
 import threading
+from concurrent.futures import Future
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
@@ -104,15 +104,26 @@ def make_server(shared: Shared, sessions: Sessions) -> Server[Any]:
 async def _in_thread(tool: Tool, session: Session, given: dict[str, Any]) -> dict[str, Any]:
     """Answer a call in a thread; if the client cancels it, set the tool's stop event."""
     stop = threading.Event()
-    call = anyio.to_thread.run_sync(tool.answer, session, given, stop)
-    answering = asyncio.ensure_future(call)
-    try:
-        return await asyncio.shield(answering)
-    finally:
-        stop.set()
-        # A call ends before its session does.
-        with anyio.CancelScope(shield=True):
-            await asyncio.wait([answering])
+    answered: Future[dict[str, Any]] = Future()
+
+    def answer() -> None:
+        # A task group would wrap exceptions.
+        try:
+            answered.set_result(tool.answer(session, given, stop))
+        except Exception as error:
+            answered.set_exception(error)
+
+    async def wait() -> None:
+        try:
+            await anyio.sleep_forever()
+        finally:
+            stop.set()
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(wait)
+        await anyio.to_thread.run_sync(answer)
+        group.cancel_scope.cancel()
+    return answered.result()
 
 
 def _failed(line: str) -> types.CallToolResult:

@@ -30,6 +30,9 @@ CITY = '<http://e/Odense> <http://e/name> "Odense"@da ; <http://e/size> 01, [ <h
 UPDATE = {"Content-Type": "application/sparql-update"}
 
 
+_KINDS = ("Resource", "BasicContainer")
+
+
 def put(web: httpx.Client, path: str, turtle: str, **headers: str) -> httpx.Response:
     return web.put(path, content=turtle, headers={**TURTLE, **headers})
 
@@ -84,6 +87,27 @@ def test_post_with_a_slug_makes_a_member(web: httpx.Client) -> None:
     assert post("items/", "x", **{"If-Match": '"other"'}).status_code == 412
     # What is no container is added to.
     assert post("items/Malm%C3%B6%20by%2Fnord", "x").status_code == 200
+
+
+def test_a_header_on_several_lines_is_one_list(web: httpx.Client) -> None:
+    types = [("Link", f'<http://www.w3.org/ns/ldp#{kind}>; rel="type"') for kind in _KINDS]
+    for number, links in enumerate((types, types[::-1])):
+        headers = [("Slug", f"c{number}"), ("Content-Type", "text/turtle"), *links]
+        assert (
+            web.post("/", content="", headers=headers).headers["Location"].endswith(f"c{number}/")
+        )
+    accept = [("Accept", "application/x-none"), ("Accept", "text/turtle")]
+    assert web.get("/", headers=accept).status_code == 200
+
+
+def test_a_new_container_takes_nothing_from_what_others_say(web: httpx.Client) -> None:
+    base = str(web.base_url)
+    said = f"<{base}c/> <http://rdfs.org/sioc/ns#has_container> <{base}> ."
+    put(web, "/other", said)
+    put(web, "/c/x", "<> <http://e/p> 1 .")
+    assert len(graph(web, "/other")) == 1
+    asked = {"query": f"ASK {{ <{base}c/> <http://rdfs.org/sioc/ns#has_container> ?o }}"}
+    assert web.get("/sparql", params=asked).json()["boolean"]
 
 
 def test_post_of_what_is_there_changes_nothing(web: httpx.Client) -> None:
