@@ -152,12 +152,15 @@ class DiskCache:
 
 
 def kept(name: str, key: str, make: Callable[[], str]) -> str:
-    """Return a text from the user's cache called `name`; if it is not there, make and keep it."""
+    """Return a text from the user's cache called `name`; if it is not there, make it.
+
+    It is kept unless it is empty: what failed here may succeed elsewhere.
+    """
     cache = DiskCache.of_user(name)
     if (found := cache.get([key]).get(key)) is not None:
         return found.decode()
-    made = make()
-    cache.put({key: made.encode()})
+    if made := make():
+        cache.put({key: made.encode()})
     return made
 
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import select
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from pathlib import Path
 from typing import IO
@@ -116,10 +116,13 @@ class LocalModel:
             self._log = None
 
     def _await_ready(self, process: subprocess.Popen[str], deadline: float) -> None:
+        found: list[str] = []
         stream = process.stdout
         assert stream is not None
-        ready, _, _ = select.select([stream], [], [], STARTUP_S)
-        line = stream.readline() if ready else ""
+        reader = threading.Thread(target=lambda: found.append(stream.readline()), daemon=True)
+        reader.start()
+        reader.join(max(0.0, deadline - time.monotonic()))
+        line = "".join(found)
         message = json.loads(line) if line.startswith("{") else {}
         if "address" not in message:
             raise self._failure(message.get("error"), timed_out=line == "" and self.alive)

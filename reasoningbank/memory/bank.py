@@ -372,6 +372,8 @@ class BankIndex:
     def embed(self, since: int) -> None:
         """Embed and store the active items changed after a number that have no vector yet."""
         with self._lock:
+            # It may take long to open, and nobody should wait for the store meanwhile.
+            _ = self._embedder
             with self._store.reading() as database:
                 rows = self._vectors(database, "items.id, vector IS NULL", since)
                 missing = sorted(one for one, new in rows if new and one not in self._unsaved)

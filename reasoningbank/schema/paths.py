@@ -263,7 +263,7 @@ def _leading(
 def _typed(
     client: SPARQLClient, path: DataPath, values: Sequence[str], least: int, question: str
 ) -> DataPath:
-    """Return a path with a class of a node that leaves half of the values, or that is asked for."""
+    """Return a path with a class of a node that halves the values at least, or is asked for."""
     best = path
     for at in range(1, len(path.hops) + 1):
         node = f"{_chain(path.start, path.hops)} {_node(path, at)} a ?class"

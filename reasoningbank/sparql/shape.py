@@ -25,6 +25,7 @@ from functools import lru_cache
 from itertools import chain
 from typing import Any, TypeAlias
 
+import rdflib
 from rdflib.namespace import RDF
 from rdflib.paths import Path, SequencePath
 from rdflib.plugins.sparql.parserutils import CompValue
@@ -224,17 +225,16 @@ def shape_hash(query: str, prefixes: Prefixes = ()) -> str:
 def content_key(kind: str, query: str, prefixes: Prefixes = ()) -> str:
     """Return the key under which the user's cache keeps what is computed from a query."""
     used = [(name, space) for name, space in prefixes if f"{name}:" in query]
-    whole = json.dumps([HASHES_VERSION, kind, query, used])
-    return hashlib.sha256(whole.encode("utf-8", "replace")).hexdigest()
+    whole = json.dumps([HASHES_VERSION, rdflib.__version__, kind, query, used])
+    return hashlib.sha256(whole.encode()).hexdigest()
 
 
 @lru_cache(maxsize=8192)
 def _hashes(query: str, prefixes: Prefixes) -> tuple[str, frozenset[str]]:
     """Return a query's shape hash and identifying hashes; rdflib takes 6 ms, so they are cached."""
     key = content_key("hashes", query, prefixes)
-    shape, *identifying = kept("queries", key, lambda: " ".join(_computed(query, prefixes))).split(
-        " "
-    )
+    found = kept("queries", key, lambda: " ".join(_computed(query, prefixes)))
+    shape, *identifying = found.split(" ")
     return shape, frozenset(identifying)
 
 

@@ -191,6 +191,17 @@ def test_hashes_are_computed_once_for_all_processes(monkeypatch: pytest.MonkeyPa
         shape_hash(query, (("u", "http://v/"),))
 
 
+def test_what_could_not_be_parsed_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    # rdflib recurses, so that what it can parse depends on how deep its caller is.
+    query = "SELECT ?s { ?s <e:again> ?o . ?o <e:deep> 1 }"
+    with monkeypatch.context() as patch:
+        patch.setattr("reasoningbank.sparql.query.parse_once", None)
+        assert (shape_hash(query), query_hashes(query)) == ("", frozenset())
+    _hashes.cache_clear()
+    assert shape_hash(query)
+    assert query_hashes(query)
+
+
 def test_one_pattern_alone_is_known_as_a_whole_query_only() -> None:
     whole = query_hashes("SELECT ?n { ?x up:name ?n }", PREFIXES)
     assert len(whole) == 1
