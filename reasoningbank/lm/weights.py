@@ -23,7 +23,7 @@ import httpx
 from filelock import FileLock
 from huggingface_hub import constants, get_hf_file_metadata, hf_hub_url
 
-from reasoningbank.cache import DiskCache, cache_dir
+from reasoningbank.cache import DiskCache, cache_dir, kept
 from reasoningbank.errors import SetupError
 from reasoningbank.findings import Finding
 from reasoningbank.lm.names import CATALOGUE, ModelWeights, weights_named
@@ -183,16 +183,16 @@ def _is_verified(weights: ModelWeights, path: Path, report: Report = lambda _: N
 
 def sha256_of(path: Path, tell: Callable[[int], None] = lambda _: None) -> str:
     """Return the sha256 of a file, remembered for as long as its size and time stay the same."""
-    known = _known_hash(path)
-    if known is not None:
-        return known
-    digest = hashlib.sha256()
-    with path.open("rb") as file:
-        while block := file.read(_BLOCK):
-            digest.update(block)
-            tell(file.tell())
-    _remember(path, digest.hexdigest())
-    return digest.hexdigest()
+
+    def computed() -> str:
+        digest = hashlib.sha256()
+        with path.open("rb") as file:
+            while block := file.read(_BLOCK):
+                digest.update(block)
+                tell(file.tell())
+        return digest.hexdigest()
+
+    return kept("hashes", _stamp(path), computed)
 
 
 def _known_hash(path: Path) -> str | None:
