@@ -13,7 +13,7 @@ from benchmarks.trials import MODEL, Ran
 from reasoningbank.agents.sandbox.interpreter import deno_command
 from reasoningbank.corpus import Task
 from reasoningbank.sparql import EndpointConfig
-from reasoningbank.tools import EndpointTools, SPARQLTools
+from reasoningbank.tools import DEFAULT_TOOLS, SPARQLTools
 
 __all__ = ["plain_interpreter", "run_bare"]
 
@@ -36,28 +36,25 @@ def run_bare(
         interpreter: Makes the sandbox of one task.
 
     Raises:
-        AssertionError: No query came out.
+        AssertionError: A turn failed, or no query came out.
     """
     ran = Ran()
     lm = dspy.LM(MODEL, api_base=url, api_key="none", temperature=0, max_tokens=700, cache=False)
-    query_tools, endpoint_tools = SPARQLTools(config), EndpointTools([config])
-    tools = {**query_tools.as_dspy_tools(), **endpoint_tools.as_dspy_tools()}
+    query_tools = SPARQLTools(config)
+    tools = query_tools.as_dspy_tools()
     rlm = dspy.RLM(
         "question -> sparql",
-        tools=[dspy.Tool(tool, name=name) for name, tool in tools.items()],
+        tools=[dspy.Tool(tools[name], name=name) for name in DEFAULT_TOOLS],
         max_iters=6,
         interpreter_factory=interpreter,
     )
-    with (
-        contextlib.closing(query_tools),
-        contextlib.closing(endpoint_tools),
-        dspy.context(lm=lm),
-    ):
+    with contextlib.closing(query_tools), dspy.context(lm=lm):
         for task in tasks:
             began, spent = time.perf_counter(), time.process_time()
             said = rlm(question=task.query)
             ran.trials[task.id, 0] = time.perf_counter() - began
             ran.processor_of[task.id, 0] = time.process_time() - spent
-            if "as I wrote it" not in said.sparql:
+            failed = any("[Error]" in str(turn) for turn in said.trajectory)
+            if failed or "as I wrote it" not in said.sparql:
                 raise AssertionError(f"{task.id}: {said}")
     return ran

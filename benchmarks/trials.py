@@ -76,7 +76,7 @@ def run_trials(
             By default the runner keeps some ready.
 
     Raises:
-        AssertionError: A trial did not end with a query that is right.
+        AssertionError: A turn of a trial failed, or it did not end with a query that is right.
     """
     experiment = Experiment.model_validate(
         {
@@ -111,8 +111,10 @@ def run_trials(
             began[key] = at, spent
             continue
         record = progress.record
-        if not (record.status == "submitted" and record.strict):
-            raise AssertionError(f"{record.key}: {record.status} {record.error}")
+        turns = [str(turn.data["output"]) for turn in record.trajectory.of("code")]
+        failed = any(output.startswith("[Error]") for output in turns)
+        if failed or not (record.status == "submitted" and record.strict):
+            raise AssertionError(f"{record.key}: {record.status} {record.error or turns}")
         ran.trials[key], ran.processor_of[key] = at - began[key][0], spent - began[key][1]
         ran.judging[key] = record.judge_seconds
         ran.record_bytes.append((folder / record.key.path).stat().st_size)

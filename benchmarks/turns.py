@@ -1,7 +1,8 @@
 """Turns as a model writes them that knows what it does, made from the golds of our own examples.
 
-They are written, not recorded from a model: a look at the endpoint and its classes, the query with
-a peek at its rows, a look at their statistics, the submission.
+They are written, not recorded from a model: a look at the endpoint's classes, the query with a
+peek at its rows, a look at more of them, the submission. They call tools that agents have by
+default.
 """
 
 from __future__ import annotations
@@ -44,14 +45,14 @@ def _turns(task: Task) -> list[tuple[str, str]]:
     query = repr(f"{task.expected_sparql.strip()}\n# as I wrote it")
     return [
         (
-            "I look at the endpoint and its classes first.",
-            "print(endpoint_info()['name'])\nprint(sparql_classes(10))",
+            "I look at the endpoint's classes first.",
+            "print(sparql_classes(10))",
         ),
         (
             "I run the query and look at its rows.",
             f"query = {query}\nref = sparql_query(query)\nprint(ref)\nprint(sparql_peek(ref, 5))",
         ),
-        ("I look at what the columns hold.", "print(sparql_stats(ref))"),
+        ("I look at more of the rows.", "print(sparql_slice(ref, 0, 20))"),
         ("The rows answer the question.", "SUBMIT(query)"),
     ]
 

@@ -395,6 +395,17 @@ def test_a_sandbox_that_begins_learns_its_tools_meanwhile(boxes: list[Sandbox]) 
     assert box.execute("print(look())") == "seen\n"
 
 
+def test_tools_that_come_after_the_start_are_registered_meanwhile(boxes: list[Sandbox]) -> None:
+    box = boxes[0]
+    box.begin()
+    box._wait_until_begun()
+    box.tools["look"] = lambda: "seen"
+    box.begin()
+    box._wait_until_begun()
+    assert box._tools_registered
+    assert box.execute("print(look())") == "seen\n"
+
+
 def test_a_sandbox_can_be_shut_down_while_it_begins(boxes: list[Sandbox]) -> None:
     box = boxes[0]
     box.begin()

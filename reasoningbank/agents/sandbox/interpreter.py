@@ -336,11 +336,15 @@ class Sandbox:
         self._closed = False
 
     def begin(self) -> None:
-        """Start and register the tools in the background; `execute` waits for it."""
+        """Start and register the tools in the background; `execute` waits for it.
+
+        A sandbox that began without tools begins again once it has them.
+        """
         deno_executable()
-        if self._beginning is None and not self._closed:
-            self._beginning = threading.Thread(target=self._get_ready, daemon=True)
-            self._beginning.start()
+        if not self._closed and (self._beginning is None or self.tools):
+            ready = threading.Thread(target=self._get_ready, args=[self._beginning], daemon=True)
+            self._beginning = ready
+            ready.start()
 
     def start(self) -> None:
         """Start Deno and Pyodide; the first start on a machine fetches Pyodide from npm."""
@@ -403,7 +407,9 @@ class Sandbox:
             self._inner.shutdown()
             self._inner = None
 
-    def _get_ready(self) -> None:
+    def _get_ready(self, earlier: threading.Thread | None) -> None:
+        if earlier is not None:
+            earlier.join()
         # The thread that uses the sandbox meets the same failure and reports it.
         with contextlib.suppress(Exception):
             self.start()
