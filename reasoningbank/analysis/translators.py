@@ -20,6 +20,7 @@ from reasoningbank.analysis.scores import RunPlan, Score, pooled_mean
 from reasoningbank.analysis.statistics import wilson
 from reasoningbank.analysis.tables import Cells, TextTable, cells, ends, number
 from reasoningbank.corpus import Pack, load_pack, query_features
+from reasoningbank.corpus.pack import namespaces_of
 from reasoningbank.errors import QueryError, RecordError, UsageError
 from reasoningbank.experiment import RunFolder, TrialRecord
 from reasoningbank.experiment.storage import read_json
@@ -33,7 +34,6 @@ from reasoningbank.nl2sparql import (
     validate_syntax,
 )
 from reasoningbank.nl2sparql.confidence import confidence_in, fit_calibration
-from reasoningbank.nl2sparql.hints import namespaces_of
 from reasoningbank.nl2sparql.words import asked_language
 from reasoningbank.schema import read_statements
 from reasoningbank.sparql import STANDARD_PREFIXES, prepare

@@ -13,10 +13,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, get_args
+from typing import Annotated, Any, ClassVar, Literal, TypeVar, get_args
 
 from pydantic import (
     AfterValidator,
+    BaseModel,
     BeforeValidator,
     ConfigDict,
     Field,
@@ -25,9 +26,11 @@ from pydantic import (
     ValidationInfo,
 )
 
-from reasoningbank.errors import UsageError, read_toml, said_of, unknown_key
-from reasoningbank.sparql import EndpointConfig, OxigraphServer
+from reasoningbank.errors import UsageError, invalid_data, read_toml, said_of, unknown_key
+from reasoningbank.sparql import STANDARD_PREFIXES, EndpointConfig, OxigraphServer
 from reasoningbank.sparql.terms import absolute
+
+_Hints = TypeVar("_Hints", bound=BaseModel)
 
 _FILE = "pack.toml"
 #: What a pack may hold besides its examples; loaded as ``PACK-test`` and ``PACK-instances``.
@@ -283,6 +286,32 @@ def pack_homes() -> list[Path]:
     """Return where packs are found by name: working directory, installed package, repository."""
     package = Path(__file__).resolve().parent.parent
     return [Path.cwd() / "ontology", package / "ontology", package.parent / "ontology"]
+
+
+def namespaces_of(pack: Pack) -> dict[str, str]:
+    """Return namespaces by prefix: the standard ones, the pack's, its federated endpoints'."""
+    found = dict(STANDARD_PREFIXES)
+    for other in (*pack.federated, pack):
+        found.update(other.prefixes)
+    return found
+
+
+def hints_file(pack: Pack | None, name: str) -> Path | None:
+    """Return a file of a pack's ``hints/``; None if there is none."""
+    file = pack.hints / name if pack is not None and pack.hints is not None else None
+    return file if file is not None and file.is_file() else None
+
+
+def read_hints(pack: Pack, name: str, model: type[_Hints]) -> tuple[_Hints, str]:
+    """Read a file of a pack's ``hints/``, and return what it holds and where; both may be empty."""
+    file = hints_file(pack, name)
+    if file is None:
+        return model(), ""
+    data, where = read_toml(file, "bad-hints"), str(file)
+    try:
+        return model.model_validate(data, context=(namespaces_of(pack), where)), where
+    except ValidationError as error:
+        raise invalid_data(error, where, "bad-hints") from None
 
 
 def _find(name_or_path: str | Path) -> Path:

@@ -9,14 +9,12 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
-from reasoningbank.corpus.pack import Iri, Pack
-from reasoningbank.errors import UsageError, invalid_data, read_toml
+from reasoningbank.corpus.pack import Iri, Pack, hints_file, read_hints
+from reasoningbank.errors import UsageError
 from reasoningbank.lm.tokens import count_tokens, estimate_tokens
-from reasoningbank.sparql import STANDARD_PREFIXES
 
 
 @dataclass(frozen=True)
@@ -103,14 +101,9 @@ class _File(BaseModel):
     note: list[Note] = []
 
 
-def _hints_file(pack: Pack | None, name: str) -> Path | None:
-    file = pack.hints / name if pack is not None and pack.hints is not None else None
-    return file if file is not None and file.is_file() else None
-
-
 def guide(pack: Pack | None, budget: int = 200) -> Layer:
     """Return a pack's guide as layer L3, or the lines from the top that fit the budget."""
-    file = _hints_file(pack, "guide.md")
+    file = hints_file(pack, "guide.md")
     if file is None:
         return Layer()
     try:
@@ -124,12 +117,5 @@ def guide(pack: Pack | None, budget: int = 200) -> Layer:
 
 def load_notes(pack: Pack | None) -> tuple[Note, ...]:
     """Read a pack's warnings, in the order of the file."""
-    file = _hints_file(pack, "anti_patterns.toml")
-    if file is None or pack is None:
-        return ()
-    data, where = read_toml(file, "bad-hints"), str(file)
-    try:
-        read = _File.model_validate(data, context=({**STANDARD_PREFIXES, **pack.prefixes}, where))
-    except ValidationError as error:
-        raise invalid_data(error, where, "bad-hints") from None
+    read = _File() if pack is None else read_hints(pack, "anti_patterns.toml", _File)[0]
     return tuple(Note(about=note.about, text=" ".join(note.text.split())) for note in read.note)

@@ -18,15 +18,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
-from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple, TypeVar
+from typing import Annotated, Any, Literal, NamedTuple
 
-from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field
 
-from reasoningbank.corpus.pack import Iri, Pack, load_pack
-from reasoningbank.errors import UsageError, invalid_data, read_toml
+from reasoningbank.corpus.pack import Iri, Pack, load_pack, read_hints
+from reasoningbank.errors import UsageError
 from reasoningbank.nl2sparql.words import Language
-from reasoningbank.sparql import STANDARD_PREFIXES
 
 #: The pack that is used if none is named.
 DEFAULT_PACK = "liita"
@@ -36,34 +34,10 @@ def as_pack(pack: Pack | str) -> Pack:
     return load_pack(pack) if isinstance(pack, str) else pack
 
 
-def namespaces_of(pack: Pack) -> dict[str, str]:
-    """Return namespaces by prefix: the standard ones, the pack's, its federated endpoints'."""
-    found = dict(STANDARD_PREFIXES)
-    for other in pack.federated:
-        found.update(other.prefixes)
-    return {**found, **pack.prefixes}
-
-
 class HintModel(BaseModel):
     """Part of a hint file; unknown keys are errors."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, validate_by_name=True)
-
-
-_Model = TypeVar("_Model", bound=HintModel)
-
-
-def read_hints(pack: Pack, name: str, model: type[_Model]) -> tuple[_Model, str]:
-    """Read a file of a pack's ``hints/``; a missing file is empty."""
-    file = (pack.hints or Path()) / name
-    if pack.hints is None or not file.is_file():
-        return model(), ""
-    where = str(file)
-    data = read_toml(file, "unreadable")
-    try:
-        return model.model_validate(data, context=(namespaces_of(pack), where)), where
-    except ValidationError as error:
-        raise invalid_data(error, where, "bad-hints") from None
 
 
 #: Rules by language.

@@ -20,6 +20,7 @@ from rdflib.term import URIRef
 
 from reasoningbank.agents.calling import RecordedClient, ask_once
 from reasoningbank.agents.protocol import Episode
+from reasoningbank.corpus import Complexity
 from reasoningbank.errors import QueryError, UsageError
 from reasoningbank.findings import counted
 from reasoningbank.nl2sparql.confidence import Confidence, confidence_score, load_calibration
@@ -55,8 +56,6 @@ _NONE = ("", "none", "no", "n/a", "nothing")
 #: Parts of the state that other events hold, or that repeat others in full.
 _LONG = ("retrieved_examples", "relevant_constraints", "refinement_history", "execution_result")
 _TYPE = STANDARD_PREFIXES["rdf"] + "type"
-
-Complexity = Literal["simple", "moderate", "complex"]
 
 
 @dataclass

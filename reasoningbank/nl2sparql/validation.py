@@ -20,6 +20,7 @@ from rdflib.term import Identifier, URIRef, Variable
 from rdflib.term import Literal as Text
 
 from reasoningbank.corpus import FederatedEndpoint, Pack, open_endpoint
+from reasoningbank.corpus.pack import namespaces_of
 from reasoningbank.errors import QueryError
 from reasoningbank.findings import Finding
 from reasoningbank.nl2sparql.detection import (
@@ -38,7 +39,6 @@ from reasoningbank.nl2sparql.hints import (
     as_pack,
     load_constraints,
     load_patterns,
-    namespaces_of,
 )
 from reasoningbank.nl2sparql.words import (
     FUNCTION_WORDS,
