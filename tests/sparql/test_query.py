@@ -6,13 +6,14 @@ import subprocess
 import sys
 import threading
 
+import pyparsing
 import pytest
 
 from reasoningbank.corpus import load_pack, load_shacl_tasks
 from reasoningbank.errors import QueryError
 from reasoningbank.sparql import prepare
 from reasoningbank.sparql import query as preparing
-from reasoningbank.sparql.query import complaint_of
+from reasoningbank.sparql.query import complaint_of, parse_algebra
 from reasoningbank.sparql.tree import outline
 
 PREFIXES = {"up": "http://up/", "ec": "http://ec/", "rdfs": "http://rdfs/"}
@@ -419,3 +420,15 @@ def test_nothing_is_answered() -> None:
 def test_a_mistake_is_told_where_it_is() -> None:
     with pytest.raises(QueryError, match=r"^line 2, column \d+"):
         prepare("SELECT * {\n ?s ?p <<( ?a ?b )>> . }")
+
+
+def test_memoization_of_other_grammars_does_not_slow_the_parser() -> None:
+    before = pyparsing.ParserElement._parse
+    pyparsing.ParserElement.enable_packrat(force=True)
+    try:
+        parse_algebra("SELECT * WHERE { ?a ?b 'memoized' . # and a comment\n ?b ?c ?d }")
+        assert sum(pyparsing.ParserElement.packrat_cache_stats) < 10
+    finally:
+        pyparsing.ParserElement.disable_memoization()
+        if before is pyparsing.ParserElement._parseCache:
+            pyparsing.ParserElement.enable_packrat()
