@@ -6,6 +6,7 @@ not in the records; they are read from the pack. Trials of learning streams are 
 
 from __future__ import annotations
 
+import functools
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -122,8 +123,13 @@ def component_match(sparql: str | None, gold: str, pack: Pack) -> float:
 
 def components(sparql: str, pack: Pack) -> frozenset[tuple[str, str]]:
     """Return the components of a query: properties, classes, graphs, services, features."""
+    return _components(sparql, tuple(namespaces_of(pack).items()))
+
+
+@functools.lru_cache(maxsize=4_096)  # a gold is asked for once per trial
+def _components(sparql: str, prefixes: tuple[tuple[str, str], ...]) -> frozenset[tuple[str, str]]:
     try:
-        prepared = prepare(sparql, prefixes=namespaces_of(pack))
+        prepared = prepare(sparql, prefixes=dict(prefixes))
     except QueryError:
         return frozenset()
     if prepared.parsed is None:
