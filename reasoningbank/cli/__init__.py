@@ -34,7 +34,9 @@ def main(program: str = "reasoningbank", module: str = "reasoningbank.cli.app") 
     app = importlib.import_module(module).app
     # rdflib warns about ill-typed literals in the data.
     warnings.filterwarnings("ignore", module="rdflib")
-    for name in ("dspy", "LiteLLM", "httpx", "rdflib"):
+    # DSPy sets the level of `dspy` itself when it is imported, later.
+    parts = ("adapters", "clients", "evaluate", "predict", "primitives", "teleprompt", "utils")
+    for name in (*(f"dspy.{part}" for part in parts), "LiteLLM", "httpx", "rdflib"):
         logging.getLogger(name).setLevel(logging.ERROR)
     try:
         try:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 import json
 import re
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -97,3 +99,18 @@ def test_a_line_a_trial_says_whether_it_is_right_by_arm(
     ]  # fmt: skip
     assert "oracle 1 of 1 right" in said[0]
     assert "direct 1 of 3 right" in said[-1]
+
+
+def test_warnings_of_dspy_do_not_stand_among_the_lines_of_progress() -> None:
+    code = """
+import logging, sys
+from reasoningbank.cli import main
+sys.argv = ["reasoningbank", "--help"]
+try:
+    main()
+except SystemExit:
+    import dspy.predict.rlm
+    assert not dspy.predict.rlm.logger.isEnabledFor(logging.WARNING)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
