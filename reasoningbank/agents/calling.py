@@ -39,9 +39,8 @@ def asking(episode: protocol.Episode, *callbacks: Any) -> Iterator[None]:
                 yield
         except ModelError as error:
             limit = episode.budget.seconds
-            out_of_time = limit is not None and episode.meter.usage().seconds >= limit
-            if limit is not None and out_of_time and is_timeout(error):
-                # The model hangs: the time limit ends the trial, and what was done is judged.
+            # A model that hangs: the time limit ends the trial, and what was done is judged.
+            if limit is not None and episode.meter.usage().seconds >= limit and is_timeout(error):
                 raise protocol.used_up("seconds", limit) from error
             raise
 
@@ -140,17 +139,14 @@ class ToolRecorder(BaseCallback):  # type: ignore[misc]
 
     def on_tool_start(self, call_id: str, instance: Any, inputs: dict[str, Any]) -> None:
         """Record the call with its arguments."""
-        call = self.begin(instance.name, inputs.get("kwargs", inputs))
-        with self._lock:
-            self._open[call_id] = call
+        self._open[call_id] = self.begin(instance.name, inputs.get("kwargs", inputs))
 
     def on_tool_end(
         self, call_id: str, outputs: Any | None, exception: BaseException | None = None
     ) -> None:
         """Record what the call returned, or its error."""
-        with self._lock:
-            call = self._open.pop(call_id, None)
-        self.end(call or (None, time.monotonic()), outputs, exception)
+        call = self._open.pop(call_id, (None, time.monotonic()))
+        self.end(call, outputs, exception)
 
 
 class RecordedClient(SPARQLClient):
@@ -159,7 +155,7 @@ class RecordedClient(SPARQLClient):
     def __init__(self, episode: protocol.Episode, endpoint: EndpointConfig | None = None) -> None:
         super().__init__(endpoint or episode.endpoint)
         self._calls = ToolRecorder(episode.recorder)
-        self._count = episode.meter.metered({_QUERY_TOOL: lambda: None})[_QUERY_TOOL]
+        self._meter = episode.meter
         self._results = 0
         self.exhausted: BudgetError | None = None
 
@@ -172,7 +168,7 @@ class RecordedClient(SPARQLClient):
     ) -> Result:
         """Query the endpoint as `SPARQLClient.query` does."""
         try:
-            self._count()
+            self._meter.count(_QUERY_TOOL)
         except ToolError as error:
             self.exhausted = BudgetError(error.what, **error.fields)
             raise self.exhausted from error

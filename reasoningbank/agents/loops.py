@@ -11,6 +11,7 @@ import inspect
 import json
 import time
 from collections.abc import Callable
+from itertools import chain
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -40,8 +41,6 @@ from reasoningbank.trajectory import Recorder
 _RLM, _REACT = PROMPTS["rlm"], PROMPTS["react"]
 #: Turns that repeat an earlier one before a loop is ended.
 MOST_REPEATS = 2
-
-
 _FINISH = "finish"
 #: Called for a reply that names no tool; the model never sees it among the tools.
 _UNREADABLE = "unreadable"
@@ -209,11 +208,9 @@ class RecordedRLM(dspy.RLM):  # type: ignore[misc]
         self._action: Any = None
         sub_calls = _RLM["sub_calls"].format(calls=max_sub_calls) if max_sub_calls else ""
         _instruct(action, _RLM["instructions"], sub_calls, episode)
-        action.demos = [
-            example
-            for demonstration in episode.demonstrations
-            for example in turn_examples(demonstration, episode.budget.iterations)
-        ]
+        turns = episode.budget.iterations
+        shown = (turn_examples(one, turns) for one in episode.demonstrations)
+        action.demos = list(chain.from_iterable(shown))
         self.extract.lm = episode.extractor
 
     def _execute_iteration(
@@ -336,11 +333,8 @@ class RecordedReAct(dspy.ReAct):  # type: ignore[misc]
         self._episode = episode
         self._most_chars = max_output_chars
         _instruct(self.react, _REACT["instructions"], _REACT["finish"], episode)
-        self.react.demos = [
-            example
-            for demonstration in episode.demonstrations
-            for example in call_examples(demonstration, self)
-        ]
+        shown = (call_examples(one, self) for one in episode.demonstrations)
+        self.react.demos = list(chain.from_iterable(shown))
         self.extract.predict.lm = episode.extractor
 
     def _call_with_potential_trajectory_truncation(

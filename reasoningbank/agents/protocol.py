@@ -99,6 +99,22 @@ class Meter:
         """Return the tools with their calls counted, names and signatures kept."""
         return {name: self._metered(name, tool) for name, tool in tools.items()}
 
+    def count(self, tool: str) -> None:
+        """Count one call of a tool that is about to begin."""
+        every, each = self.budget.tool_calls, self.budget.tool_calls_each
+
+        def refuse(what: str, hint: str, **fields: Any) -> ToolError:
+            return ToolError(f"the budget of {what} is used up", hint=hint, code="budget", **fields)
+
+        with self._lock:
+            if every is not None and self._tools.total() >= every:
+                what, hint = f"{every} tool calls", "submit your best query now"
+                raise refuse(what, hint, budget="tool_calls", limit=every)
+            if each is not None and self._tools[tool] >= each:
+                what, hint = f"{each} calls of {tool}", "use another tool or submit your query"
+                raise refuse(what, hint, budget="tool_calls_each", limit=each, tool=tool)
+            self._tools[tool] += 1
+
     def usage(self) -> Usage:
         """Return what the trial has consumed so far."""
         return replace(
@@ -109,21 +125,9 @@ class Meter:
         )
 
     def _metered(self, name: str, tool: Callable[..., Any]) -> Callable[..., Any]:
-        every, each = self.budget.tool_calls, self.budget.tool_calls_each
-
-        def refuse(what: str, hint: str, **fields: Any) -> ToolError:
-            return ToolError(f"the budget of {what} is used up", hint=hint, code="budget", **fields)
-
         @functools.wraps(tool)
         def call(*args: Any, **kwargs: Any) -> Any:
-            with self._lock:
-                if every is not None and self._tools.total() >= every:
-                    what, hint = f"{every} tool calls", "submit your best query now"
-                    raise refuse(what, hint, budget="tool_calls", limit=every)
-                if each is not None and self._tools[name] >= each:
-                    what, hint = f"{each} calls of {name}", "use another tool or submit your query"
-                    raise refuse(what, hint, budget="tool_calls_each", limit=each, tool=name)
-                self._tools[name] += 1
+            self.count(name)
             return tool(*args, **kwargs)
 
         return call

@@ -41,9 +41,7 @@ def text_tools(
     return [_TextTool(tool, max_chars) for tool in made]
 
 
-def observed(
-    tool: dspy.Tool, arguments: dict[str, Any], max_chars: int = MAX_OUTPUT_CHARS
-) -> tuple[str, bool]:
+def observed(tool: dspy.Tool, arguments: dict[str, Any], max_chars: int) -> tuple[str, bool]:
     """Call a tool; return what a model reads of its result, and whether the endpoint failed."""
     handles = {
         name: one.value

@@ -12,7 +12,6 @@ from pyoxigraph import Literal, NamedNode
 from reasoningbank.errors import QueryError
 from reasoningbank.schema.sampling import Ask, EndpointProfile, brief
 from reasoningbank.sparql import TableResult, Term, compact, iri
-from reasoningbank.sparql.terms import XSD
 from reasoningbank.sparql.tokens import tokenize
 from reasoningbank.sparql.tree import read_query
 
@@ -129,7 +128,8 @@ def counted(query: str, result: TableResult) -> tuple[int | float, str]:
         name = next(iter(row)) if len(row) == 1 else ""
         if len(counts) == 1 or (counts and not _GROUPED.search(query)):
             name = counts[0]
-        if (number := _number(row.get(name))) is not None:
+        number = compact(row.get(name))
+        if isinstance(number, int | float) and not isinstance(number, bool):
             if name not in counts:
                 return number, f"this is the value of ?{name}, which is not a COUNT"
             others = (f"; ?{other} is {compact(row[other])}" for other in counts if other != name)
@@ -137,13 +137,6 @@ def counted(query: str, result: TableResult) -> tuple[int | float, str]:
     what = "groups, not what is in them" if counts else "rows: the query has no COUNT"
     capped = ", cut at the endpoint's cap" if result.truncated else ""
     return result.n_rows, f"this is the number of {what}{capped}"
-
-
-def _number(term: Term | None) -> int | float | None:
-    if isinstance(term, Literal) and term.datatype.value == XSD + "decimal":
-        return float(term.value)
-    shown = compact(term)
-    return shown if isinstance(shown, int | float) and not isinstance(shown, bool) else None
 
 
 def bounded_count(query: str, most: int = MOST_COUNTED) -> str | None:

@@ -80,9 +80,9 @@ class TextSearch(NamedTuple):
 class _Examined(NamedTuple):
     """Languages of some labels, the most used first, and a property and word to search for."""
 
-    tags: tuple[str, ...] = _USUAL
-    property: str = ""
-    word: str = ""
+    tags: tuple[str, ...]
+    property: str
+    word: str
 
 
 def unquoted(text: str) -> str:

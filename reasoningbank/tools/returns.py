@@ -97,8 +97,6 @@ class Rows(list[dict[str, Any]]):
         shown = super().__repr__()
         return f"{shown}\n({self.note})" if self.note else shown
 
-    __str__ = __repr__
-
 
 def tool_error(error: ReasoningBankError, hint: str = "", what: str = "") -> ToolError:
     """Return an error as that of a tool, with its code and fields."""
@@ -233,16 +231,17 @@ def show_rows(
     result: sparql.Result,
     start: int,
     end: int,
-    notes: Sequence[str],
+    notes: Iterable[str],
     *,
     most: int | None,
     namespaces: Mapping[str, str],
     whole: bool = False,
 ) -> Rows:
     """Return the rows from `start` to `end`, compact or, if `whole`, as N-Triples writes them."""
+    said = "; ".join(filter(None, notes))
     if isinstance(result, sparql.BooleanResult):
-        return Rows([{"boolean": result.value}], source=ref.source, total=1, note="; ".join(notes))
-    if start > result.n_rows or (start == result.n_rows and start > 0):
+        return Rows([{"boolean": result.value}], source=ref.source, total=1, note=said)
+    if start and start >= result.n_rows:
         raise ToolError(
             f"{ref.key} has only {result.n_rows} rows, and the slice starts at {brief_repr(start)}",
             hint=f"slice from 0 to {result.n_rows}",
@@ -257,7 +256,7 @@ def show_rows(
         {name: show(term) for name, term in zip(result.variables, row, strict=True)}
         for row in result.rows(start, end)
     )
-    said = cut("; ".join(filter(None, notes)), NOTES_CHARS)
+    said = cut(said, NOTES_CHARS)
     items = fit(rows, MAX_CHARS - len(said) - LEFT_OUT_CHARS)
     left_out: list[str] = []
     if items:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -15,7 +15,6 @@ from reasoningbank.errors import (
     EndpointError,
     QueryError,
     QueryTimeoutError,
-    ReasoningBankError,
     ToolError,
     UsageError,
 )
@@ -156,8 +155,8 @@ class SPARQLTools:
 
     def sparql_stats(self, ref: RefLike) -> dict[str, Any]:
         """Return the number of rows and the columns of a handle."""
-        handle, result, notes = self._look(ref)
-        return show_stats(handle, result, notes, most=self._most(notes))
+        handle, result, notes, most = self._look(ref)
+        return show_stats(handle, result, notes, most=most)
 
     def sparql_peek(self, ref: RefLike, n: int = 5, full: bool = False) -> Rows:
         """Return the first n rows of a handle (at most 20); full=True gives uncut terms."""
@@ -310,15 +309,14 @@ class SPARQLTools:
         except _FAILURES as error:
             raise self._failed(query, error) from error
 
-    def _failed(self, query: str, error: ReasoningBankError) -> ToolError:
+    def _failed(self, query: str, error: QueryError | EndpointError | UsageError) -> ToolError:
         if isinstance(error, EndpointError):
             return tool_error(error, "try again once")
         if isinstance(error, UsageError):
             return tool_error(error, "nothing in the query can fix this")
         meant: tuple[str, ...] = ()
         # The schema may have to be requested: not from an endpoint that is already slow.
-        slow = isinstance(error, QueryTimeoutError)
-        if query and isinstance(query, str) and isinstance(error, QueryError) and not slow:
+        if query and isinstance(query, str) and not isinstance(error, QueryTimeoutError):
             namespaces = self.config.namespaces
             meant = self._hints(lambda: explain_error(query, error, self.schema, namespaces))
         return tool_error(error, "; ".join(filter(None, (*meant, error.hint))))
@@ -369,30 +367,26 @@ class SPARQLTools:
 
     # -- showing --------------------------------------------------------------------------
 
-    def _look(self, ref: RefLike) -> tuple[Ref, sparql.Result, list[str]]:
-        """Return a handle, its result, and notes on it."""
-        handle = self.store.ref(ref)
+    def _look(self, ref: RefLike) -> tuple[Ref, sparql.Result, list[str], int | None]:
+        """Return a handle, its result, notes on it, and the rows that a higher limit may give."""
+        handle, most = self.store.ref(ref), self.config.max_rows
         result: sparql.Result = self.store.get(ref, "results|graph|boolean")
         asked = self._asked.get(handle.key)
         if asked is None:
-            return handle, result, []
+            return handle, result, [], most
         if result.truncated and result.n_rows < asked.limit:
-            return handle, result, [TOO_LARGE]
+            return handle, result, [TOO_LARGE], None
         if asked.findings is None:
             asked.findings = ()
             if is_empty(result, asked.prepared):
                 asked.findings = self._explained(explain_empty, asked.prepared) or (NO_ROWS,)
             elif _has_empty_column(result):
                 asked.findings = self._explained(lint, asked.prepared)
-        return handle, result, [note for note in (asked.note, *asked.findings) if note]
-
-    def _most(self, notes: Sequence[str]) -> int | None:
-        return None if TOO_LARGE in notes else self.config.max_rows
+        return handle, result, [asked.note, *asked.findings], most
 
     def _rows(self, ref: RefLike, start: int, end: int, note: str, full: bool) -> Rows:
-        handle, result, notes = self._look(ref)
-        notes = [note, *notes] if note else notes
-        most, namespaces = self._most(notes), self.config.namespaces
+        handle, result, notes, most = self._look(ref)
+        notes, namespaces = [note, *notes], self.config.namespaces
         return show_rows(
             handle, result, start, end, notes, most=most, namespaces=namespaces, whole=full is True
         )

@@ -293,6 +293,8 @@ def test_count_returns_the_number_or_the_rows(few: SPARQLTools) -> None:
         ("SELECT (AVG(?n) AS ?a) { VALUES ?n { 1 2 2 } }", 5 / 3, "the value of ?a"),
         ("SELECT (SUM(?n) AS ?a) { VALUES ?n { 1 2 } }", 3, "the value of ?a"),
         ("SELECT (MIN(?l) AS ?a) { ?s rdfs:label ?l }", 1, "the number of rows"),
+        ("SELECT ?a { VALUES ?a { 2.5 } }", 2.5, "the value of ?a"),
+        ("SELECT ?a { VALUES ?a { 'no'^^xsd:decimal } }", 1, "the number of rows"),
         ("SELECT (MAX(?s) AS ?m) (COUNT(*) AS ?n) { ?s a t:Tree }", 3, "this is ?n"),
         ("SELECT (COUNT(*) AS ?n) (COUNT(?x) AS ?m) { ?s a t:Tree }", 3, "?n; ?m is 0"),
         ("SELECT ?c (COUNT(*) AS ?n) { ?s a ?c } GROUP BY ?c", 2, "the number of groups"),

@@ -115,11 +115,10 @@ def _run(
     command: Sequence[str], seconds: float, slow: Exception
 ) -> subprocess.CompletedProcess[bytes]:
     """Run a command to its end; raise `slow` if it does not end in time."""
-    environment = {**os.environ, "NO_COLOR": "1"}
     try:
         return subprocess.run(
             command,
-            env=environment,
+            env={**os.environ, "NO_COLOR": "1"},
             stdin=subprocess.DEVNULL,
             capture_output=True,
             check=False,

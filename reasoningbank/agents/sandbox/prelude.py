@@ -45,8 +45,6 @@ class _RbRef(dict):
             f"Ref({self['key']!r}, {self['dtype']!r}, {self['rows']} items from {self['source']})"
         )
 
-    __str__ = __repr__
-
 
 class _RbRows(list):
     """Rows with their provenance."""
@@ -59,8 +57,6 @@ class _RbRows(list):
     def __repr__(self):
         shown = list.__repr__(self)
         return f"{shown}\n({self.note})" if self.note else shown
-
-    __str__ = __repr__
 
 
 def print(*values, sep=" ", end="\n", file=None, flush=False):
