@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from reasoningbank.analysis.statistics import median_and_p95
-from reasoningbank.corpus.splits import Level, declared_in, schema_items
+from reasoningbank.corpus.splits import Level, declared_in, level_of, schema_items
 from reasoningbank.errors import RecordError
 from reasoningbank.experiment import RunFolder, TrialRecord
 from reasoningbank.experiment.records import Step
@@ -310,11 +310,9 @@ def stream_levels(
         items = set[str]().union(*(schema_items(query, declared) for query in known))
         for _, _, task in stream:
             if gold := golds.get(task):
-                shape, own = shape_hash(gold, declared), schema_items(gold, declared)
-                seen: Level = "compositional" if own <= items else "zero-shot"
-                found[seed, task] = "iid" if shape in shapes else seen
-                shapes |= {shape} - {""}
-                items |= own
+                found[seed, task] = level_of(gold, shapes, items, declared)
+                shapes |= {shape_hash(gold, declared)} - {""}
+                items |= schema_items(gold, declared)
     return found
 
 

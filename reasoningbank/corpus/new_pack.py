@@ -14,7 +14,7 @@ from typing import Any
 from pyoxigraph import Literal, NamedNode
 
 from reasoningbank.corpus.pack import SETS, known_packs
-from reasoningbank.corpus.shacl import SCHEMA
+from reasoningbank.corpus.shacl import SCHEMA, SH
 from reasoningbank.errors import EndpointError, QueryError, UsageError
 from reasoningbank.schema import EndpointProfile, is_label, namespace_of, sampling
 from reasoningbank.schema.names import spoken
@@ -113,8 +113,7 @@ def _classes(profile: EndpointProfile) -> list[FoundClass]:
 
 def _published_prefixes(profile: EndpointProfile) -> dict[str, str]:
     """Return the prefixes that the endpoint declares in its data (`sh:declare`)."""
-    declared = "?x <http://www.w3.org/ns/shacl#prefix> ?prefix ; "
-    declared += "<http://www.w3.org/ns/shacl#namespace> ?namespace"
+    declared = f"?x <{SH}prefix> ?prefix ; <{SH}namespace> ?namespace"
     query = (
         f"SELECT DISTINCT ?prefix ?namespace {{ {{ {declared} }} UNION "
         f"{{ GRAPH ?g {{ {declared} }} }} }} LIMIT {_MOST_PREFIXES}"

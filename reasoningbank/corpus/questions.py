@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import pyoxigraph as ox
+from rdflib import RDF, RDFS, SKOS
 from rdflib.plugins.sparql.parserutils import CompValue
 from rdflib.plugins.sparql.sparql import Query
 from rdflib.term import Literal, URIRef
@@ -21,15 +22,11 @@ from reasoningbank.errors import QueryError, UsageError
 from reasoningbank.schema import local_name
 from reasoningbank.sparql.query import parse_algebra
 from reasoningbank.sparql.shape import triples_of
-from reasoningbank.sparql.terms import RDF_TYPE
+from reasoningbank.sparql.terms import XSD
 
-_XSD = "http://www.w3.org/2001/XMLSchema#"
 #: The objects of these properties are classes or properties.
-_VOCABULARY_BEHIND = (RDF_TYPE, "http://www.w3.org/1999/02/22-rdf-syntax-ns#predicate")
-_NAMING = (
-    "http://www.w3.org/2000/01/rdf-schema#label",
-    "http://www.w3.org/2004/02/skos/core#altLabel",
-)
+_VOCABULARY_BEHIND = (str(RDF.type), str(RDF.predicate))
+_NAMING = (str(RDFS.label), str(SKOS.altLabel))
 #: Parts of rdflib's nodes that hold no constant of the question, by node; those of all under "".
 _SKIPPED = {
     "": ("_vars", "template", "separator", "flags"),
@@ -62,7 +59,7 @@ def _constants(part: Any) -> Iterator[URIRef | Literal]:
     elif isinstance(part, dict | list | tuple):
         for value in part.values() if isinstance(part, dict) else part:
             yield from _constants(value)
-    elif isinstance(part, Literal) or (isinstance(part, URIRef) and not part.startswith(_XSD)):
+    elif isinstance(part, Literal) or (isinstance(part, URIRef) and not part.startswith(XSD)):
         yield part
 
 

@@ -184,11 +184,8 @@ def _data(tokens: Sequence[Token]) -> list[str]:
     ]
 
 
-class _Use(NamedTuple):
-    """An example and its scopes; None if its query could not be parsed."""
-
-    task: LoadedTask
-    scopes: tuple[QueryScope, ...] | None
+#: An example and its scopes; None if its query could not be parsed.
+_Use = tuple[LoadedTask, tuple[QueryScope, ...] | None]
 
 
 def read_registry(pack: Pack, hidden: Collection[str] = ()) -> Registry:
@@ -196,7 +193,7 @@ def read_registry(pack: Pack, hidden: Collection[str] = ()) -> Registry:
     files = (*pack.root.glob("pack.toml"), *example_files(pack.examples))
     stamp = tuple((f, s.st_mtime_ns, s.st_size) for f in files for s in [f.stat()])
     unseen = frozenset(hidden)
-    uses = [use for use in _uses(pack.root, pack.examples, stamp) if use.task.id not in unseen]
+    uses = [use for use in _uses(pack.root, pack.examples, stamp) if use[0].id not in unseen]
     #: By endpoint: the examples that reach it, how and at which address; and their scopes.
     reached: dict[str | None, list[tuple[LoadedTask, str, str]]] = defaultdict(list)
     scopes: dict[str | None, list[tuple[LoadedTask, QueryScope]]] = defaultdict(list)
@@ -219,30 +216,30 @@ def read_registry(pack: Pack, hidden: Collection[str] = ()) -> Registry:
     endpoints.sort(key=lambda e: (e.url != pack.endpoint, -e.tasks, e.url))
     known = known_packs().get(pack.key) == pack.root
     source = f"ontology/{pack.key}" if known else pack.key
-    unread = sum(use.scopes is None for use in uses)
+    unread = sum(own is None for _, own in uses)
     return Registry(source, tuple(_with_unique_names(endpoints)), len(uses), unread)
 
 
 @lru_cache(maxsize=8)
 def _uses(root: Path, examples: Path, stamp: tuple[tuple[Path, int, int], ...]) -> tuple[_Use, ...]:
     """Read the examples of a pack; the stamp makes a changed folder be read again."""
-    uses = []
+    uses: list[_Use] = []
     for task in load_corpus(replace(load_pack(root), examples=examples)).tasks:
         try:
-            uses.append(_Use(task, query_scopes(task.expected_sparql)))
+            uses.append((task, query_scopes(task.expected_sparql)))
         except QueryError:
-            uses.append(_Use(task, None))
+            uses.append((task, None))
     return tuple(uses)
 
 
 def _of_pack(pack: Pack) -> dict[str, tuple[str, Identity]]:
     """Return address and identity of the endpoints that the pack itself names, by key."""
-    own = [(pack.endpoint, pack.name, pack.authority)] if pack.endpoint else []
     found: dict[str, tuple[str, Identity]] = {}
-    for url, name, authority in [*own, *((f.url, f.name, f.authority) for f in pack.federated)]:
-        known = identity_of(url)
+    for url, one in [(pack.endpoint, pack), *((other.url, other) for other in pack.federated)]:
         if key := address_key(url):
-            found.setdefault(key, (url, Identity(name or known.name, authority or known.authority)))
+            known = identity_of(url)
+            said = Identity(one.name or known.name, one.authority or known.authority)
+            found.setdefault(key, (url, said))
     return found
 
 

@@ -16,7 +16,7 @@ from difflib import get_close_matches
 from functools import cached_property, lru_cache
 from html import unescape
 from pathlib import Path, PurePosixPath
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import pyoxigraph as ox
 from rdflib import URIRef, namespace
@@ -38,7 +38,7 @@ SPEX = "https://purl.expasy.org/sparql-examples/ontology#"
 RB = "urn:reasoningbank:ontology#"
 
 #: The property that holds the query → its form.
-QUERY_PROPERTIES = {
+QUERY_PROPERTIES: Mapping[str, QueryForm] = {
     SH + "select": "SELECT",
     SH + "ask": "ASK",
     SH + "construct": "CONSTRUCT",
@@ -64,7 +64,10 @@ PROPERTIES = (
 )
 
 #: Vocabularies whose terms are all known.
-_CLOSED = (namespace.SH, namespace.RDFS, namespace.SDO)
+CLOSED: tuple[type[namespace.DefinedNamespace], ...] = (
+    namespace.SH, namespace.RDFS, namespace.RDF, namespace.SDO, namespace.DCTERMS, namespace.SKOS,
+    namespace.FOAF,
+)  # fmt: skip
 _NAMESPACES = (SH, RDFS, SCHEMA, SPEX, RB)
 _LOCAL_NAMES = {local_name(p).lower(): p for p in PROPERTIES}
 _EXECUTABLE = "SPARQLExecutable"
@@ -81,7 +84,7 @@ def property_of(iri: str) -> str:
     if iri in PROPERTIES or not near:
         return iri
     whole = near[0] + local_name(iri)
-    if whole not in PROPERTIES and any(URIRef(whole) in known for known in _CLOSED):
+    if whole not in PROPERTIES and any(URIRef(whole) in known for known in CLOSED):
         # sh:order and sh:group are terms of their own, not our annotations misspelled.
         return iri
     meant = get_close_matches(local_name(iri).lower(), _LOCAL_NAMES, n=1, cutoff=0.8)
@@ -158,11 +161,7 @@ class RawExample:
         return task.deferred(text, tuple(dict.fromkeys(usable)))
 
     def _query(self) -> tuple[QueryForm, str] | None:
-        found = [
-            (cast("QueryForm", form), text)
-            for iri, form in QUERY_PROPERTIES.items()
-            for text in self.texts(iri)
-        ]
+        found = [(form, text) for iri, form in QUERY_PROPERTIES.items() for text in self.texts(iri)]
         if not found:
             self._note("no-query", "has no query", "add one as sh:select")
             return None
@@ -283,10 +282,10 @@ def _statements(data: bytes) -> Iterator[tuple[str, str, Value]]:
     except UnicodeDecodeError:
         data = data.decode("latin-1").encode()
     for quad in ox.parse(data, format=ox.RdfFormat.TURTLE, base_iri="file:///", lenient=True):
-        if isinstance(quad.subject, ox.Triple) or isinstance(quad.object, ox.Triple):
-            continue
-        key = str(quad.subject) if isinstance(quad.subject, ox.BlankNode) else quad.subject.value
-        yield key, quad.predicate.value, quad.object
+        if not isinstance(quad.object, ox.Triple):
+            named = isinstance(quad.subject, ox.NamedNode)
+            key = quad.subject.value if named else str(quad.subject)
+            yield key, quad.predicate.value, quad.object
 
 
 def canonical_targets(targets: Iterable[str], preferred: str = "") -> dict[str, str]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
@@ -115,13 +115,14 @@ def levels(
     known = [one if isinstance(one, str) else one.expected_sparql for one in training]
     shapes = {shape_hash(query, declared) for query in known} - {""}
     items = frozenset[str]().union(*(schema_items(query, declared) for query in known))
-    found: dict[str, Level] = {}
-    for task in tasks:
-        gold = task.expected_sparql
-        known_names = schema_items(gold, declared) <= items
-        apart: Level = "compositional" if known_names else "zero-shot"
-        found[task.id] = "iid" if shape_hash(gold, declared) in shapes else apart
-    return found
+    return {task.id: level_of(task.expected_sparql, shapes, items, declared) for task in tasks}
+
+
+def level_of(gold: str, shapes: Set[str], items: Set[str], declared: Prefixes) -> Level:
+    """Return the level of a gold relative to the shapes and schema items of training queries."""
+    if shape_hash(gold, declared) in shapes:
+        return "iid"
+    return "compositional" if schema_items(gold, declared) <= items else "zero-shot"
 
 
 def declared_in(queries: Iterable[str]) -> Prefixes:

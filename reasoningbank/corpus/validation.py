@@ -26,6 +26,7 @@ from rdflib.term import Node
 from reasoningbank.corpus.pack import Pack, load_pack, pack_homes
 from reasoningbank.corpus.questions import schema_names, unmentioned
 from reasoningbank.corpus.shacl import (
+    CLOSED,
     PROPERTIES,
     RB,
     RawExample,
@@ -59,11 +60,6 @@ _IRIS_PER_QUERY = 50
 _MOST_NAMED = 5
 _MOST_CHARS = 60
 _FINDING = URIRef(RB + "finding")
-_XSD_STRING = "http://www.w3.org/2001/XMLSchema#string"
-#: Vocabularies whose terms are all known.
-_CLOSED: tuple[type[known.DefinedNamespace], ...] = (
-    known.SH, known.RDFS, known.RDF, known.SDO, known.DCTERMS, known.SKOS, known.FOAF,
-)  # fmt: skip
 
 Severity = Literal["error", "warning", "info"]
 
@@ -166,7 +162,7 @@ def _vocabulary_of(written: str) -> tuple[str, ...] | None:
     """Return the terms of a property's vocabulary; None if they are not all known."""
     if written.startswith(RB):
         return tuple(p for p in PROPERTIES if p.startswith(RB))
-    for space in _CLOSED:
+    for space in CLOSED:
         if written.startswith(str(space)):
             # rdflib lists only the annotated terms, so membership is asked first.
             if URIRef(written) in space or re.fullmatch(r"_\d+", written[len(str(space)) :]):
@@ -228,7 +224,7 @@ def _node(value: ox.NamedNode | ox.BlankNode | ox.Literal) -> Node:
             return Text(value.value, lang=value.language)
         except ValueError:  # rdflib rejects the language tag
             return Text(value.value, lang="und")
-    if value.datatype.value == _XSD_STRING:
+    if value.datatype.value == str(known.XSD.string):
         return Text(value.value)
     return Text(value.value, datatype=URIRef(value.datatype.value), normalize=False)
 
@@ -367,7 +363,7 @@ def _names_of(iris: Iterable[URIRef], client: SPARQLClient) -> dict[URIRef, list
     """Return the literals of IRIs in the data: labels, symbols, codes."""
     found: dict[URIRef, list[str]] = defaultdict(list)
     wanted = []
-    for wanted_iri in dict.fromkeys(iris):
+    for wanted_iri in iris:
         with contextlib.suppress(QueryError):  # of an IRI that is not absolute
             wanted.append(iri(str(wanted_iri)))
     for start in range(0, len(wanted), _IRIS_PER_QUERY):

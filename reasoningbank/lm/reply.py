@@ -26,7 +26,7 @@ from reasoningbank.sparql.tokens import (
 )
 from reasoningbank.sparql.tree import outline
 
-_FENCE = re.compile(r"```[ \t]*([A-Za-z]*)[ \t]*\n(.*?)(?:```|\Z)", re.DOTALL)
+_FENCE = re.compile(r"```[ \t]*[A-Za-z]*[ \t]*\n(.*?)(?:```|\Z)", re.DOTALL)
 #: What a model thinks before its answer, where the server does not keep it apart; templates may
 #: open it in the prompt, and a length limit may end it.
 _THOUGHT = re.compile(r"\A(?:.*</think>|\s*<think>.*)", re.DOTALL)
@@ -80,7 +80,7 @@ def query_in(text: str | None) -> str | None:
 def json_in(text: str) -> str:
     """Return the JSON in a reply: its last fence with an object or a list, else the whole text."""
     text = _answer_in(text)
-    blocks = [body for _, body in _FENCE.findall(text) if body.lstrip()[:1] in ("{", "[")]
+    blocks = [body for body in _FENCE.findall(text) if body.lstrip()[:1] in ("{", "[")]
     return (blocks[-1] if blocks else text).strip()
 
 
@@ -343,9 +343,9 @@ def _name_aggregates(tokens: Sequence[Token]) -> Iterator[Edit]:
 
 def _order_outside(tokens: Sequence[Token]) -> Iterator[Edit]:
     """Solution modifiers before the last brace move behind it."""
-    last = max((n for n, token in enumerate(tokens) if token.text == "}"), default=-1)
+    last = max((n for n, token in enumerate(tokens) if token.text == "}"), default=0)
     depth = 0
-    for token in tokens[: max(last, 0)]:
+    for token in tokens[:last]:
         depth += (token.text == "{") - (token.text == "}")
         if depth == 1 and token.is_word(*_MODIFIERS):
             yield Edit(token.start, token.start, "} ")
@@ -362,9 +362,9 @@ def _order_direction(tokens: Sequence[Token]) -> Iterator[Edit]:
 
 def _one_group(tokens: Sequence[Token]) -> Iterator[Edit]:
     """Patterns after a group that was closed too early belong to it."""
-    last = max((n for n, token in enumerate(tokens) if token.text == "}"), default=-1)
+    last = max((n for n, token in enumerate(tokens) if token.text == "}"), default=0)
     depth = 0
-    for at, token in enumerate(tokens[: max(last, 0)]):
+    for at, token in enumerate(tokens[:last]):
         depth += (token.text == "{") - (token.text == "}")
         if token.text == "}" and depth == 0:
             then = tokens[at + 1]

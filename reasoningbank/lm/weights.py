@@ -93,7 +93,9 @@ def list_weights() -> tuple[Stored, ...]:
         path = weights_path(weights)
         if path.is_file():
             size = path.stat().st_size
-            right = size == weights.size and _known_hash(path) == weights.sha256
+            right = size == weights.size and weights.sha256.encode() in (
+                DiskCache.of_user("hashes").get([_stamp(path)]).values()
+            )
             return Stored(weights, path, "verified" if right else "unverified", size)
         fetched = _fetched(_partial(path))
         return Stored(weights, path, "partial" if fetched else "absent", fetched)
@@ -147,7 +149,7 @@ def _fetch(weights: ModelWeights, path: Path, report: Report, sources: Sequence[
             fetch[source](weights, partial, report)
             if _is_verified(weights, partial, report):
                 partial.replace(path)
-                _remember(path, weights.sha256)
+                DiskCache.of_user("hashes").put({_stamp(path): weights.sha256.encode()})
                 return path
             size = partial.stat().st_size
             partial.unlink()
@@ -193,16 +195,6 @@ def sha256_of(path: Path, tell: Callable[[int], None] = lambda _: None) -> str:
         return digest.hexdigest()
 
     return kept("hashes", _stamp(path), computed)
-
-
-def _known_hash(path: Path) -> str | None:
-    key = _stamp(path)
-    found = DiskCache.of_user("hashes").get([key])
-    return found[key].decode() if found else None
-
-
-def _remember(path: Path, sha256: str) -> None:
-    DiskCache.of_user("hashes").put({_stamp(path): sha256.encode()})
 
 
 def _stamp(path: Path) -> str:
