@@ -42,7 +42,7 @@ def test_the_package_grows_no_larger() -> None:
     # The goal is 45,000 lines in 230 files: the bounds go up with a new capability only.
     lines = sum(path.read_text(encoding="utf-8").count("\n") for path in FILES)
     assert len(FILES) <= 216
-    assert lines <= 56_344
+    assert lines <= 56_316
 
 
 def test_commands_write_one_row_and_not_one_rows() -> None:

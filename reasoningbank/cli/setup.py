@@ -191,7 +191,7 @@ def init(
     name: Annotated[str, Argument(help="The pack's name, e.g. my_pack.")],
     endpoint: Annotated[str, Option(help="Address of a SPARQL endpoint.", show_default=False)],
 ) -> None:
-    """Begin a pack for an endpoint: prefixes, classes, five examples and an experiment.
+    """Begin a pack for an endpoint: prefixes, classes, up to five examples and an experiment.
 
     Writes ontology/NAME/ and experiments/NAME.toml in the current folder.
 

@@ -146,27 +146,29 @@ def _prefixes(names: Iterable[str], published: Mapping[str, str]) -> dict[str, s
 def _examples(
     classes: Sequence[FoundClass], profile: EndpointProfile
 ) -> list[tuple[str, str, str]]:
-    """Return five examples over the most frequent class: name, question, query."""
+    """Return examples over the most frequent class: name, question, query."""
     one = next(c for c in classes if c.properties)
     label = next((p for p in one.properties if is_label(p)), "")
     chosen = next((p for p in one.properties if p != label), label)
     thing, value = spoken(one.iri), spoken(chosen)
-    a, has = f"?x a {iri(one.iri)}", iri(chosen)
-    names = f"{iri(label)} ?name ; " if label else ""
-    where = profile.within(f"{a} ; {names}{has} ?value")
-    sample = f"SELECT ?x {'?name' if label else ''} WHERE {{ {where} }} LIMIT 1"
-    (first,) = profile.ask()(sample).rows() or [(None,)]
-    said, subject = getattr(first[-1], "value", ""), str(first[0])
-    if label:
-        subject = f"?x {iri(label)} {first[-1]} ;"
-    within = profile.within
+    a, has, within = f"?x a {iri(one.iri)}", iri(chosen), profile.within
+    of_one: list[tuple[str, str, str]] = []
+    for name in dict.fromkeys((label, "")):
+        # A blank node without a name cannot be asked for.
+        named = f"{iri(name)} ?name ; " if name else ""
+        where = within(f"{a} ; {named}{has} ?value") + ("" if name else " FILTER(isIRI(?x))")
+        sample = f"SELECT ?x {'?name' if name else ''} WHERE {{ {where} }} LIMIT 1"
+        for row in [] if of_one else profile.ask()(sample).rows():
+            subject = f"?x {iri(name)} {row[-1]} ;" if name else str(row[0])
+            query = f"SELECT DISTINCT ?value WHERE {{ {within(f'{subject} {has} ?value')} }}"
+            said = getattr(row[-1], "value", "")
+            of_one = [("value", f"What is the {value} of {said}?", query)]
     return [
         ("count", f"How many things of the class {thing} are there?",
          f"SELECT (COUNT(DISTINCT ?x) AS ?n) WHERE {{ {within(a)} }}"),
         ("list", f"Give up to 100 things of the class {thing} with their {value}.",
          f"SELECT ?x ?value WHERE {{ {within(f'{a} ; {has} ?value')} }} LIMIT 100"),
-        ("value", f"What is the {value} of {said}?",
-         f"SELECT DISTINCT ?value WHERE {{ {within(f'{subject} {has} ?value')} }}"),
+        *of_one,
         ("share", f"How many things of the class {thing} have a {value}?",
          f"SELECT (COUNT(DISTINCT ?x) AS ?n) WHERE {{ {within(f'{a} ; {has} ?value')} }}"),
         ("without", f"Is there a thing of the class {thing} without a {value}?",

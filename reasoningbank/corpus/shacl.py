@@ -185,7 +185,9 @@ class RawExample:
         if not found:
             self._note("no-question", "has no question", "add an rdfs:comment")
             return None
-        in_language = [v for v in found if (v.language or "").split("-")[0] == language]
+        # A basic language range (RFC 4647, section 3.3.1): "pt" has "pt-BR", too.
+        wanted = f"{language.lower()}-"
+        in_language = [v for v in found if f"{(v.language or '').lower()}-".startswith(wanted)]
         if len(in_language or found) > 1:
             self._note("several-questions", "has several comments; one is used")
         # Plain text before HTML, tagged text before untagged, then the first.

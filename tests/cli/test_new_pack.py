@@ -82,22 +82,37 @@ def test_a_new_pack_loads_validates_and_runs(cli: Cli, boats: str) -> None:
     assert "uniprot-instances" in listed["uniprot"]["sets"]
 
 
+APART = (
+    '<http://e/1> a <http://e/Thing> ; <http://www.w3.org/2000/01/rdf-schema#label> "x" . '
+    "<http://e/2> a <http://e/Thing> ; <http://e/part> 1 ."
+)
+NAMELESS = "[] a <http://e/Thing> ; <http://e/part> 1 . [] a <http://e/Thing> ; <http://e/part> 2 ."
+
+
 @pytest.mark.parametrize(
-    ("text", "suffix", "union"),
-    [(BARE, "ttl", True), (f"<http://e/g> {{ {BARE} }}", "trig", False)],
-    ids=["without labels and prefixes", "in named graphs only"],
+    ("text", "suffix", "union", "examples"),
+    [
+        (BARE, "ttl", True, 5),
+        (f"<http://e/g> {{ {BARE} }}", "trig", False, 5),
+        (APART, "ttl", True, 5),
+        (NAMELESS, "ttl", True, 4),
+    ],
+    ids=["bare", "in named graphs only", "label and property apart", "blank nodes"],
 )
 def test_a_plain_endpoint_is_enough(
-    cli: Cli, elsewhere: Path, text: str, suffix: str, union: bool
+    cli: Cli, elsewhere: Path, text: str, suffix: str, union: bool, examples: int
 ) -> None:
     with serving(elsewhere, text, suffix=suffix, union=union) as server:
         assert cli("init", "plain", "--endpoint", server.url).status == 0
         checked = cli("tasks", "validate", "plain", "--run", "--json")
         findings = json.loads(checked.out)["findings"]
+        ran = cli("run", "experiments/plain.toml", "--only", "oracle", "--json")
     assert [f for f in findings if f["severity"] == "error"] == []
-    assert tomllib.loads(Path("ontology/plain/pack.toml").read_text("utf-8"))["prefixes"] == {
-        "e": "http://e/"
-    }
+    arm = json.loads(ran.out)["arms"][0]
+    assert (arm["judged"], arm["strict"]) == (examples, examples)
+    prefixes = tomllib.loads(Path("ontology/plain/pack.toml").read_text("utf-8"))["prefixes"]
+    assert prefixes.pop("e") == "http://e/"
+    assert prefixes.keys() <= {"rdfs"}
 
 
 def test_nothing_is_written_that_is_there_or_wrong(cli: Cli, boats: str) -> None:

@@ -110,6 +110,15 @@ def test_of_several_comments_the_asked_language_and_plain_text_win(folder: Folde
     assert codes(load_corpus(root, language="it")) == set()
 
 
+@pytest.mark.parametrize(
+    ("wanted", "question"),
+    [("en", "Which?"), ("pt", "Quais?"), ("pt-BR", "Quais?"), ("pt-PT", "Which?")],
+)
+def test_a_language_may_have_a_region(folder: Folder, wanted: str, question: str) -> None:
+    root = folder(a=good("a", '"Which things are there?"@en', '"Which?"@en, "Quais?"@pt-BR'))
+    assert load_shacl_tasks(root, language=wanted)[0].query == question
+
+
 def test_several_targets_take_one_and_say_so(folder: Folder) -> None:
     both = "<https://example.org/sparql/>, <https://other.example/sparql>"
     corpus = load_corpus(folder(a=good("a", "<https://example.org/sparql/>", both)))
