@@ -50,7 +50,7 @@ browser: $(READY)
 
 # Tests with the real model run one after another: models at once compete for the cores.
 test: check parts engine browser
-	$(BIN)/python -m pytest -n 3 --dist loadfile -m "not live and not model"
+	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not live and not model"
 	$(BIN)/python -m pytest -m model tests
 
 test-live: $(READY)
