@@ -111,7 +111,8 @@ def run_trials(
             began[key] = at, spent
             continue
         record = progress.record
-        turns = [str(turn.data["output"]) for turn in record.trajectory.of("code")]
+        said = (turn.data.get("output", "") for turn in record.trajectory.of("code"))
+        turns = [str(record.trajectory.resolve(output)) for output in said]
         failed = any(output.startswith("[Error]") for output in turns)
         if failed or not (record.status == "submitted" and record.strict):
             raise AssertionError(f"{record.key}: {record.status} {record.error or turns}")

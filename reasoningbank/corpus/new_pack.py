@@ -154,15 +154,16 @@ def _examples(
     a, has, within = f"?x a {iri(one.iri)}", iri(chosen), profile.within
     of_one: list[tuple[str, str, str]] = []
     for name in dict.fromkeys((label, "")):
-        # A blank node without a name cannot be asked for.
-        named = f"{iri(name)} ?name ; " if name else ""
-        where = within(f"{a} ; {named}{has} ?value") + ("" if name else " FILTER(isIRI(?x))")
-        sample = f"SELECT ?x {'?name' if name else ''} WHERE {{ {where} }} LIMIT 1"
-        for row in [] if of_one else profile.ask()(sample).rows():
-            subject = f"?x {iri(name)} {row[-1]} ;" if name else str(row[0])
-            query = f"SELECT DISTINCT ?value WHERE {{ {within(f'{subject} {has} ?value')} }}"
-            said = getattr(row[-1], "value", "")
-            of_one = [("value", f"What is the {value} of {said}?", query)]
+        # A blank node cannot be asked for.
+        named, asked = (f"{iri(name)} ?name ; ", "?name") if name else ("", "?x")
+        where = f"{within(f'{a} ; {named}{has} ?value')} FILTER(!isBlank({asked}))"
+        sample = f"SELECT {asked} WHERE {{ {where} }} LIMIT 1"
+        # Where all are blank, the endpoint searches until its time limit.
+        with contextlib.suppress(QueryError, EndpointError):
+            for (term,) in [] if of_one else profile.ask()(sample).rows():
+                subject = f"?x {iri(name)} {term} ;" if name else str(term)
+                query = f"SELECT DISTINCT ?value WHERE {{ {within(f'{subject} {has} ?value')} }}"
+                of_one = [("value", f"What is the {value} of {getattr(term, 'value', '')}?", query)]
     return [
         ("count", f"How many things of the class {thing} are there?",
          f"SELECT (COUNT(DISTINCT ?x) AS ?n) WHERE {{ {within(a)} }}"),

@@ -185,7 +185,7 @@ class RawExample:
         if not found:
             self._note("no-question", "has no question", "add an rdfs:comment")
             return None
-        # A basic language range (RFC 4647, section 3.3.1): "pt" has "pt-BR", too.
+        # A basic language range (RFC 4647, section 3.3.1): "pt" also matches "pt-BR".
         wanted = f"{language.lower()}-"
         in_language = [v for v in found if f"{(v.language or '').lower()}-".startswith(wanted)]
         if len(in_language or found) > 1:

@@ -231,12 +231,11 @@ def _variables(shape: QueryTree, parsed: Query | None) -> tuple[str, ...]:
 # rdflib logs a traceback for each ill-typed literal; without a handler that goes to stderr.
 logging.getLogger("rdflib").addHandler(logging.NullHandler())
 
-# Other packages (matplotlib) turn pyparsing's memoization on for every grammar; this one takes 2.5
-# times as long with it.
-_PARTS: Any = [*QueryUnit.visit_all(), *UpdateUnit.visit_all()]  # type: ignore[no-untyped-call]
-for _part in _PARTS:
-    for _element in itertools.chain([_part], *(one.visit_all() for one in _part.ignoreExprs)):
-        _element._parse = _element._parseNoCache
+# matplotlib turns on pyparsing's memoization for all grammars; this one takes 2.5 times as long.
+_parts: Any = [*QueryUnit.visit_all(), *UpdateUnit.visit_all()]  # type: ignore[no-untyped-call]
+_ignored = {id(one): one for part in _parts for one in part.ignoreExprs}
+for _part in itertools.chain(_parts, *(one.visit_all() for one in _ignored.values())):
+    _part._parse = _part._parseNoCache
 
 _lock = threading.Lock()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -404,6 +405,42 @@ def test_tools_that_come_after_the_start_are_registered_meanwhile(boxes: list[Sa
     box._wait_until_begun()
     assert box._tools_registered
     assert box.execute("print(look())") == "seen\n"
+
+
+def test_tools_that_come_during_the_start_wait_for_the_next(
+    boxes: list[Sandbox], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start, given = interpreter._started, threading.Event()
+
+    def slow_start() -> interpreter._Interpreter:
+        given.wait()
+        return start()
+
+    monkeypatch.setattr(interpreter, "_started", slow_start)
+    box = boxes[0]
+    box.begin()
+    box.tools["look"] = lambda: "seen"
+    given.set()
+    box._wait_until_begun()
+    assert not box._tools_registered
+
+
+def test_a_sandbox_that_does_not_start_is_tried_once_in_the_background(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    tries: list[int] = []
+
+    def fails() -> interpreter._Interpreter:
+        tries.append(1)
+        raise CodeExecutionError("no")
+
+    monkeypatch.setattr(interpreter, "_started", fails)
+    box = Sandbox()
+    box.begin()
+    box.tools["look"] = lambda: "seen"
+    box.begin()
+    box._wait_until_begun()
+    assert len(tries) == 1
 
 
 def test_a_sandbox_can_be_shut_down_while_it_begins(boxes: list[Sandbox]) -> None:

@@ -6,11 +6,13 @@ import json
 import tomllib
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from reasoningbank.corpus import load_pack, load_shacl_tasks
-from reasoningbank.sparql import OxigraphServer
+from reasoningbank.errors import QueryTimeoutError
+from reasoningbank.sparql import OxigraphServer, PreparedQuery, Result, SPARQLClient
 
 from .conftest import Said
 
@@ -86,6 +88,10 @@ APART = (
     '<http://e/1> a <http://e/Thing> ; <http://www.w3.org/2000/01/rdf-schema#label> "x" . '
     "<http://e/2> a <http://e/Thing> ; <http://e/part> 1 ."
 )
+BLANK_LABEL = (
+    "<http://e/1> a <http://e/Thing> ; <http://e/part> 1 ; "
+    "<http://www.w3.org/2000/01/rdf-schema#label> [] ."
+)
 NAMELESS = "[] a <http://e/Thing> ; <http://e/part> 1 . [] a <http://e/Thing> ; <http://e/part> 2 ."
 
 
@@ -95,9 +101,10 @@ NAMELESS = "[] a <http://e/Thing> ; <http://e/part> 1 . [] a <http://e/Thing> ; 
         (BARE, "ttl", True, 5),
         (f"<http://e/g> {{ {BARE} }}", "trig", False, 5),
         (APART, "ttl", True, 5),
+        (BLANK_LABEL, "ttl", True, 5),
         (NAMELESS, "ttl", True, 4),
     ],
-    ids=["bare", "in named graphs only", "label and property apart", "blank nodes"],
+    ids=["bare", "in named graphs only", "label and property apart", "blank label", "blank nodes"],
 )
 def test_a_plain_endpoint_is_enough(
     cli: Cli, elsewhere: Path, text: str, suffix: str, union: bool, examples: int
@@ -110,9 +117,28 @@ def test_a_plain_endpoint_is_enough(
     assert [f for f in findings if f["severity"] == "error"] == []
     arm = json.loads(ran.out)["arms"][0]
     assert (arm["judged"], arm["strict"]) == (examples, examples)
+    tasks = load_shacl_tasks("ontology/plain/examples")
+    assert not [task for task in tasks if "_:" in task.expected_sparql]
     prefixes = tomllib.loads(Path("ontology/plain/pack.toml").read_text("utf-8"))["prefixes"]
     assert prefixes.pop("e") == "http://e/"
     assert prefixes.keys() <= {"rdfs"}
+
+
+def test_an_example_that_takes_too_long_is_left_out(
+    cli: Cli, elsewhere: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    query = SPARQLClient.query
+
+    def slow(self: SPARQLClient, text: str | PreparedQuery, **settings: Any) -> Result:
+        if "isBlank" in str(text):
+            raise QueryTimeoutError("the time limit is over")
+        return query(self, text, **settings)
+
+    monkeypatch.setattr(SPARQLClient, "query", slow)
+    with serving(elsewhere, BARE) as server:
+        said = cli("init", "plain", "--endpoint", server.url)
+    assert said.status == 0, said.err
+    assert len(load_shacl_tasks("ontology/plain/examples")) == 4
 
 
 def test_nothing_is_written_that_is_there_or_wrong(cli: Cli, boats: str) -> None:

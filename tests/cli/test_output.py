@@ -109,8 +109,9 @@ sys.argv = ["reasoningbank", "--help"]
 try:
     main()
 except SystemExit:
-    import dspy.predict.rlm
-    assert not dspy.predict.rlm.logger.isEnabledFor(logging.WARNING)
+    pass
+import dspy.predict.rlm
+assert not dspy.predict.rlm.logger.isEnabledFor(logging.WARNING)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

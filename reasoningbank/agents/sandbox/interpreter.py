@@ -341,9 +341,10 @@ class Sandbox:
         """
         deno_executable()
         if not self._closed and (self._beginning is None or self.tools):
-            ready = threading.Thread(target=self._get_ready, args=[self._beginning], daemon=True)
-            self._beginning = ready
-            ready.start()
+            # Read here: the caller may be about to change them while the thread starts Pyodide.
+            args = [self._beginning, bool(self.tools)]
+            self._beginning = threading.Thread(target=self._get_ready, args=args, daemon=True)
+            self._beginning.start()
 
     def start(self) -> None:
         """Start Deno and Pyodide; the first start on a machine fetches Pyodide from npm."""
@@ -365,10 +366,8 @@ class Sandbox:
         self._wait_until_begun()
         inner = self._with_tools()
         inner.tool_seconds, inner.printed = 0.0, ""
-        stopped = threading.Event()
-        finished = threading.Event()
-        watched = (inner, finished, stopped)
-        threading.Thread(target=self._watch, args=watched, daemon=True).start()
+        finished, stopped = threading.Event(), threading.Event()
+        threading.Thread(target=self._watch, args=(inner, finished, stopped), daemon=True).start()
         try:
             result = inner.execute(code, variables)
             self._tools_registered = True
@@ -406,13 +405,14 @@ class Sandbox:
             self._inner.shutdown()
             self._inner = None
 
-    def _get_ready(self, earlier: threading.Thread | None) -> None:
-        if earlier is not None:
-            earlier.join()
+    def _get_ready(self, earlier: threading.Thread | None, register: bool) -> None:
         # The thread that uses the sandbox meets the same failure and reports it.
         with contextlib.suppress(Exception):
-            self.start()
-            if self.tools:
+            if earlier is None:
+                self.start()
+            else:
+                earlier.join()
+            if register and self._inner is not None:
                 self._with_tools()._register_tools()
                 self._tools_registered = True
 
