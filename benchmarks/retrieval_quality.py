@@ -173,10 +173,10 @@ def main() -> None:
         elif chosen.misses:
             print(_misses(made, half))
         else:
-            print(_told(made, half))
+            print(_reported(made, half))
 
 
-def _told(made: Labelled, half: Sequence[Asked]) -> str:
+def _reported(made: Labelled, half: Sequence[Asked]) -> str:
     numbers = f"{len(made.bank.items())} items, {len(half)} questions"
     heads = " | ".join(f"recall@{k}" for k in RECALL_AT)
     lines = [f"{numbers}; 95 % bootstrap intervals", ""]

@@ -63,7 +63,7 @@ def find() -> Path | None:
 
 
 def works(program: Path) -> bool:
-    """Tell whether a browser starts and shows a page."""
+    """Return whether a browser starts and shows a page."""
     try:
         return "<p>ready</p>" in probe(program)
     except (NotHad, OSError):
@@ -96,7 +96,7 @@ def start(root: Path) -> None:
 
 
 def holds_library(folder: Path) -> bool:
-    """Tell whether a folder has a shared library right in it."""
+    """Return whether a folder has a shared library right in it."""
     return folder.is_dir() and any(folder.glob("*.so*"))
 
 

@@ -115,7 +115,7 @@ def faults() -> dict[Path, str]:
     sys.path.insert(0, str(ROOT / "tests"))
     import conftest
     from faults.page import PAGE, render
-    from faults.scene import Scene, observe
+    from faults.scenario import Scene, observe
 
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name) / "scene"
@@ -132,17 +132,17 @@ def robustness() -> dict[Path, str]:
     """Return the page of faults of runs."""
     sys.path.insert(0, str(ROOT / "tests"))
     import conftest
+    from faults_of_runs.fault_runner import FaultRunner
     from faults_of_runs.page import PAGE, render
-    from faults_of_runs.theatre import Theatre
 
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name) / "scene"
         folder.mkdir()
         with (
             conftest.serving_trees(folder / "trees.ttl") as trees,
-            Theatre(folder, trees) as theatre,
+            FaultRunner(folder, trees) as runner,
         ):
-            return {PAGE: render(theatre.seen, theatre.ending)}
+            return {PAGE: render(runner.seen, runner.ending)}
 
 
 def notebooks() -> dict[Path, str]:

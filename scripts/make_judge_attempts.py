@@ -87,7 +87,7 @@ class Made:
 
 
 def main() -> int:
-    """Write the set and tell what is in it; return the exit status."""
+    """Write the set and say what is in it; return the exit status."""
     probe = parse_experiment(EXPERIMENT)
     corpus = plan_run(probe).corpus
     part = split_tasks(corpus).by_id()

@@ -46,7 +46,7 @@ AGAIN = {
 #: Archives that are no experiments.
 LEFT_OUT = ("judge_attempts",)
 #: Names of arms in the records, and what they are called now.
-ARMS = {"placebo": "random"}
+ARMS = {"placebo": "random"}  # old spelling
 
 
 @dataclass

@@ -28,13 +28,13 @@ MANIFEST: dict[str, Any] = {
         "seeds": [0],
         "metric": "strict",
         "comparison": ["learned", "none"],
-        "claims": [["learned", "placebo"]],
+        "claims": [["learned", "random"]],
         "arms": [
             {"name": "none", "agent": "direct", "stream": True},
             {"name": "learned", "agent": "direct", "seeds": [0, 1, 2],
              "memory": {"source": "learned", "judge": "execution"}},
-            {"name": "placebo", "agent": "direct",
-             "memory": {"source": "placebo", "of": "learned"}},
+            {"name": "random", "agent": "direct",
+             "memory": {"source": "random", "of": "learned"}},
         ],
     },
     "tasks": list(HELD_OUT),
@@ -187,8 +187,8 @@ def records() -> list[TrialRecord]:
             )  # fmt: skip
     for at, task in enumerate(HELD_OUT):
         made.append(trial("none", task, 0, at < 1))
-        dealt = shown(item_of("s1"))
-        made.append(trial("placebo", task, 0, at < 2, memory="b04", trajectory=dealt))
+        drawn = shown(item_of("s1"))
+        made.append(trial("random", task, 0, at < 2, memory="b04", trajectory=drawn))
     return made
 
 
@@ -207,17 +207,17 @@ def write(path: Path, trials: Sequence[TrialRecord] | None = None) -> RunFolder:
             snapshot = "\n".join(json.dumps(one) for one in held)
             _put(path / "memory" / f"b{order}{at}.jsonl", snapshot)
         for at, task in enumerate(met(order)):
-            told = step(order, at, task, f"b{order}{at}", f"b{order}{at + 1}")
+            reported = step(order, at, task, f"b{order}{at}", f"b{order}{at + 1}")
             if at == 1:
                 refused = {"title": "Flowers", "code": "unknown-class",
                            "reason": f"no class t:Flower{order}", "kind": "success",
                            "text": "Ask for t:Flower."}  # fmt: skip
-                told |= {"rejected": [refused]}
+                reported |= {"rejected": [refused]}
             if at == 3:
-                told |= {"changes": [{"action": "supersede", "item": "i3", "reason": "old"},
+                reported |= {"changes": [{"action": "supersede", "item": "i3", "reason": "old"},
                                      {"action": "retire", "item": "i2", "reason": "hurts"}],
                          "merged": ["i1"]}  # fmt: skip
-            _put(path / "learning" / f"learned.{order}" / f"{at:04}.json", json.dumps(told))
+            _put(path / "learning" / f"learned.{order}" / f"{at:04}.json", json.dumps(reported))
     return folder
 
 

@@ -69,7 +69,7 @@ def test_the_replayed_model_says_what_the_script_says(monkeypatch: pytest.Monkey
         reply_to([{"content": "extract"}], script)
 
 
-def test_an_unknown_benchmark_is_told() -> None:
+def test_an_unknown_benchmark_is_reported() -> None:
     done = benchmarks("--only", "nothing")
     assert done.returncode == 2
     assert "invalid choice: 'nothing'" in done.stderr

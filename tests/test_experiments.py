@@ -25,9 +25,9 @@ def test_it_loads_and_its_names_exist(file: Path, tmp_path: Path) -> None:
     assert experiment.title
     plan = plan_run(experiment)
     assert {job.arm.name for job in plan.jobs} == {arm.name for arm in experiment.arms}
-    told = estimate_run(experiment, RunFolder(tmp_path / "run"), plan.jobs)
-    assert told.todo == len(plan.jobs)
-    for arm in told.arms:
+    reported = estimate_run(experiment, RunFolder(tmp_path / "run"), plan.jobs)
+    assert reported.todo == len(plan.jobs)
+    for arm in reported.arms:
         # What the README says of cost and time rests on measured trials; of peers there are none.
         assert arm.match != "none" or arm.agent.startswith("experiments.peers.")
     assert not (tmp_path / "run").exists()

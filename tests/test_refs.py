@@ -55,7 +55,7 @@ def test_an_unknown_handle_names_those_at_hand(wrong: object) -> None:
             store.get(wrong)  # type: ignore[arg-type]
 
 
-def test_the_wrong_kind_of_handle_is_told() -> None:
+def test_the_wrong_kind_of_handle_is_reported() -> None:
     with RefStore() as store:
         ref = put(store, 1, "registry")
         put(store, 2, "results")

@@ -64,7 +64,7 @@ def test_threads_do_not_lose_events() -> None:
     assert [e.index for e in recorder.trajectory().events] == list(range(800))
 
 
-def test_a_watcher_is_told_of_each_event_whole_and_redacted() -> None:
+def test_a_watcher_gets_each_event_whole_and_redacted() -> None:
     seen: list[Event] = []
     recorder = Recorder(redact=["sk-123"], watch=seen.append)
     index = recorder.add("code", {"code": "sk-123 " + "z" * 900})

@@ -4,7 +4,7 @@
 
 The parent holds the other end of standard input. When that closes, because the parent closed it,
 ended, or was killed, the command is ended too. Where the parent's own forks keep the pipe open,
-the change of the parent's id tells. On Linux the kernel ends the command should this watcher be
+the change of the parent's id shows it. On Linux the kernel ends the command should this watcher be
 killed itself.
 """
 

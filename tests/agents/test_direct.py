@@ -47,9 +47,9 @@ def test_examples_are_turns_before_the_question_the_nearest_last(
     given = episode({"sparql": QUERY}, context="Trees have heights.")
     given.examples = (near, far)
     trajectory = make_agent("direct").solve(TASK, given).trajectory
-    told, *turns, asked = trajectory.resolve(trajectory.of("lm_call")[0].data)["messages"]
-    assert told["role"] == "system"
-    assert "Trees have heights." in told["content"]
+    reported, *turns, asked = trajectory.resolve(trajectory.of("lm_call")[0].data)["messages"]
+    assert reported["role"] == "system"
+    assert "Trees have heights." in reported["content"]
     assert [turn["role"] for turn in turns] == ["user", "assistant"] * 2
     for shown, text in zip(
         (far.question, far.query, near.question, near.query), turns, strict=True
@@ -101,7 +101,7 @@ class Late(DummyLM):  # type: ignore[misc]
         raise self.failure
 
 
-def test_a_refusal_is_no_hanging_however_late_it_comes(episode: Callable[..., Episode]) -> None:
+def test_a_refusal_is_not_hanging_however_late_it_comes(episode: Callable[..., Episode]) -> None:
     refused = LMRateLimitError(model="m", message="too many requests")
     with pytest.raises(ModelError, match="rate limit"):
         make_agent("direct").solve(TASK, episode(lm=Late(refused), seconds=0.05))

@@ -69,7 +69,7 @@ def test_a_handle_and_rows_are_shown_as_in_the_sandbox(episode: Callable[..., Ep
     assert attempt.trajectory.of("tool_result")[1].data["note"] in last
 
 
-def test_a_query_that_the_model_only_thinks_of_is_no_answer(
+def test_a_query_that_the_model_only_thinks_of_is_not_an_answer(
     episode: Callable[..., Episode],
 ) -> None:
     end = "[[ ## next_thought ## ]]\nx\n[[ ## next_tool_name ## ]]\nfinish\n"
@@ -109,7 +109,7 @@ def test_a_repeated_call_gets_a_hint_and_a_second_one_ends_the_loop(
         (call("no_such_tool"), "The reply names no tool"),
     ],
 )
-def test_what_goes_wrong_in_a_turn_is_told_in_one_line(
+def test_what_goes_wrong_in_a_turn_is_reported_in_one_line(
     episode: Callable[..., Episode], reply: dict[str, str], said: str
 ) -> None:
     attempt = solve(episode(reply, RUN, FINISH, EXTRACTED))
@@ -162,7 +162,7 @@ def test_a_prompt_that_no_longer_fits_ends_it_with_no_call_left_out(
     assert all("observation_0" in one for one in prompts(attempt)[1:])
 
 
-def test_the_tool_budget_is_told(episode: Callable[..., Episode]) -> None:
+def test_the_tool_budget_is_shown(episode: Callable[..., Episode]) -> None:
     peek = call("sparql_peek", ref="results_0")
     attempt = solve(episode(RUN, peek, FINISH, EXTRACTED, tool_calls=1))
     assert "budget of 1 tool calls" in prompts(attempt)[2]

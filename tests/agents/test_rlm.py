@@ -123,7 +123,9 @@ def test_failing_code_is_text_and_the_trial_goes_on(episode: Callable[..., Episo
     assert outputs(attempt)[1].startswith("[Error]")
 
 
-def test_code_that_is_no_python_is_told_where_and_why(episode: Callable[..., Episode]) -> None:
+def test_code_that_is_not_python_is_reported_with_where_and_why(
+    episode: Callable[..., Episode],
+) -> None:
     given = episode(turn("n = 1\nprint(n"), turn("if n:\n    x = = 2"), turn(f"SUBMIT('{QUERY}')"))
     first, second, _ = outputs(solve(given))
     assert first == "[Error] SyntaxError: '(' was never closed\n  line 2: print(n"
@@ -141,7 +143,7 @@ class Cut(DummyLM):  # type: ignore[misc]
         )
 
 
-def test_code_that_was_cut_off_is_told_so_where_it_fails(episode: Callable[..., Episode]) -> None:
+def test_code_that_was_cut_off_says_so_where_it_fails(episode: Callable[..., Episode]) -> None:
     replies = [turn('query = """SELECT'), {"answer": "SELECT"}, turn("print('whole')")]
     attempt = solve(episode(lm=Cut([*replies, turn(f"SUBMIT('{QUERY}')")])))
     cut, whole, _ = outputs(attempt)
@@ -180,8 +182,8 @@ def test_the_extract_step_is_a_call_within_the_budget_too(episode: Callable[...,
 
 
 def test_code_that_is_indented_anew_is_run(episode: Callable[..., Episode]) -> None:
-    flat, mended = "for n in [7]:\nprint(n)", "for n in [7]:\n    print(n)"
-    attempt = solve(episode(turn(flat), turn(mended), turn(f"SUBMIT('{QUERY}')")))
+    flat, fixed = "for n in [7]:\nprint(n)", "for n in [7]:\n    print(n)"
+    attempt = solve(episode(turn(flat), turn(fixed), turn(f"SUBMIT('{QUERY}')")))
     assert "ndent" in outputs(attempt)[0]
     assert outputs(attempt)[1].strip() == "7"
 
@@ -203,7 +205,7 @@ def test_an_exhausted_budget_with_nothing_done_submits_nothing(
     assert not attempt.trajectory.of("submit")
 
 
-def test_the_tool_budget_is_told_to_the_agent(episode: Callable[..., Episode]) -> None:
+def test_the_tool_budget_is_shown_to_the_agent(episode: Callable[..., Episode]) -> None:
     attempt = solve(episode(turn(RUN), turn(f"SUBMIT('{QUERY}')"), tool_calls=1))
     assert attempt.status == "submitted"
     assert "1 tool calls is used up; submit your best query now" in outputs(attempt)[0]

@@ -169,10 +169,12 @@ def test_files_environment_and_network_are_out_of_reach(sandbox: Sandbox, code: 
     assert sandbox.execute("print('alive')") == "alive\n"
 
 
-def test_a_run_away_loop_is_stopped_and_told(sandbox: Sandbox) -> None:
-    with pytest.raises(CodeExecutionError, match=r"stopped after 4 s.*variables are gone") as told:
+def test_a_run_away_loop_is_stopped_and_reported(sandbox: Sandbox) -> None:
+    with pytest.raises(
+        CodeExecutionError, match=r"stopped after 4 s.*variables are gone"
+    ) as reported:
         sandbox.execute("for n in range(2_000): print('line', n)\nwhile True: pass")
-    printed = str(told.value).partition("Printed before the error:\n")[2]
+    printed = str(reported.value).partition("Printed before the error:\n")[2]
     assert printed.startswith("line 0\nline 1\n")
     assert 9_000 < len(printed) <= 10_000
     assert sandbox.execute("print(sparql_query('x').key)") == "results_0\n"
@@ -223,7 +225,7 @@ STOPPED = "the code was stopped after 4 s"
 
 @pytest.fixture
 def taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Sandbox]:
-    """Return what makes a sandbox whose runner does the given thing when told to be evil."""
+    """Return what makes a sandbox whose runner does the given thing when evil is asked for."""
 
     def make(evil: str, limit_s: float = 120) -> Sandbox:
         script = tmp_path / "runner.py"
@@ -259,7 +261,7 @@ def taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Sa
         ),
     ],
 )
-def test_whatever_comes_is_told_and_the_interpreter_replaced(
+def test_whatever_comes_is_reported_and_the_interpreter_replaced(
     taken: Callable[[str], Sandbox], evil: str, reason: str
 ) -> None:
     sandbox = taken(evil, 4 if reason == STOPPED else 120)
@@ -294,7 +296,7 @@ def test_a_forged_call_is_a_call_and_its_mistakes_are_the_callers(
     sandbox.shutdown()
 
 
-def test_a_forged_end_that_is_no_submission_is_an_error(taken: Callable[[str], Sandbox]) -> None:
+def test_a_forged_end_that_is_not_a_submission_is_an_error(taken: Callable[[str], Sandbox]) -> None:
     # Code that learned the request's id can end its turn: that is what SUBMIT does, too.
     frame = '\'{"jsonrpc": "2.0", "result": {"final": %s}, "id": "\' + known + \'"}\''
     sandbox = taken(f"say({frame % '[1]'}); continue")

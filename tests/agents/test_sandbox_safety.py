@@ -283,7 +283,7 @@ def test_memory_is_bounded_by_the_operating_system_too(box: Sandbox) -> None:
     ["raise KeyError(object())", "raise ValueError(float('nan'))", JS + "run_js('throw 1')"],
     ids=["no JSON", "no number", "JavaScript's"],
 )
-def test_odd_exceptions_are_told_and_the_variables_are_kept(box: Sandbox, code: str) -> None:
+def test_odd_exceptions_are_reported_and_the_variables_are_kept(box: Sandbox, code: str) -> None:
     assert GONE not in result(box, code)
     assert box.execute("print(kept)") == "still here\n"
 
@@ -313,7 +313,7 @@ def test_the_store_is_unchanged_by_updates_from_the_sandbox(
         assert set(client.query("CONSTRUCT { ?s ?p ?o } WHERE { ?s ?p ?o }").triples()) == before
 
 
-#: What ends the interpreter, and how it is told.
+#: What ends the interpreter, and how it is reported.
 RUINOUS = {
     "waiting for ever": ("import asyncio\nawait asyncio.sleep(10**6)", "stopped after 2 s"),
     "a loop that ignores signals, with answers that nobody reads": (
@@ -326,7 +326,7 @@ RUINOUS = {
 
 
 @pytest.mark.parametrize(("code", "said"), RUINOUS.values(), ids=RUINOUS)
-def test_what_ruins_the_interpreter_is_told_and_it_is_replaced(
+def test_what_ruins_the_interpreter_is_reported_and_it_is_replaced(
     hasty: Sandbox, code: str, said: str
 ) -> None:
     hasty.start()
@@ -381,7 +381,7 @@ def test_a_killed_host_leaves_no_sandbox_behind() -> None:
     deadline = time.monotonic() + 120
     while Path(f"/proc/{pid}/cmdline").exists() and time.monotonic() < deadline:
         if Path(f"/proc/{pid}/cmdline").read_bytes() == b"":
-            break  # ended, and not yet reaped by whoever inherited it
+            break  # ended, and not yet reaped by the process that inherited it
         time.sleep(0.1)
     else:
         assert not Path(f"/proc/{pid}").exists()

@@ -1,4 +1,4 @@
-"""A server in front of another one, which fails as it is told, and knows what went through."""
+"""A server in front of another one, which fails as asked, and knows what went through."""
 
 from __future__ import annotations
 

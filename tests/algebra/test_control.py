@@ -99,12 +99,14 @@ REFUSED: list[tuple[str, Any, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("select", "told"), [c[1:] for c in REFUSED], ids=[c[0] for c in REFUSED])
-def test_what_it_does_not_go_through(select: Any, told: str) -> None:
+@pytest.mark.parametrize(
+    ("select", "reported"), [c[1:] for c in REFUSED], ids=[c[0] for c in REFUSED]
+)
+def test_what_it_does_not_go_through(select: Any, reported: str) -> None:
     wrong = mistakes(op("ForEach", select=select, operation=op("STRUUID")))
     assert len(wrong) == 1
     assert str(wrong[0]).startswith("$.args.select")
-    assert said(wrong[0]) == told
+    assert said(wrong[0]) == reported
 
 
 def test_a_list_of_operations_yields_all_results_of_a_row_in_order() -> None:
@@ -118,14 +120,14 @@ def test_a_list_of_operations_yields_all_results_of_a_row_in_order() -> None:
 
 def test_the_columns_of_a_query_are_known_before_it_is_asked() -> None:
     program = op("ForEach", select=ALL, operation=value("name"))
-    told = "$.args.operation.args.name unknown-column"
+    reported = "$.args.operation.args.name unknown-column"
     (wrong,) = mistakes(program)
-    assert said(wrong) == told
+    assert said(wrong) == reported
     star = op("SELECT", endpoint=ENDPOINT, query="SELECT * { ?s ?p ?o }")
     assert not mistakes(op("ForEach", select=star, operation=value("o")))
 
 
-def test_a_column_that_no_row_has_is_told_at_run_time() -> None:
+def test_a_column_that_no_row_has_is_reported_at_run_time() -> None:
     star = op("SELECT", endpoint=ENDPOINT, query="SELECT * { ?s ?p ?o }")
     with raises(ProgramError, "unknown-column") as failed:
         outcome(op("ForEach", select=star, operation=value("x")), Memory(data=DATA))
@@ -264,7 +266,7 @@ def test_time_is_bounded() -> None:
         outcome(op("STRUUID"), Memory(limits=Bounds(seconds=0)))
 
 
-def test_errors_of_a_stream_are_told_at_the_query() -> None:
+def test_errors_of_a_stream_are_reported_at_the_query() -> None:
     class Broken(Memory):
         def select(self, endpoint: str, query: str) -> Table:
             def rows() -> Iterator[Row]:
@@ -413,11 +415,11 @@ FILTER_REFUSED: list[tuple[Any, Any, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("given", "expression", "told"), FILTER_REFUSED)
-def test_what_is_refused_before_the_run(given: Any, expression: Any, told: str) -> None:
+@pytest.mark.parametrize(("given", "expression", "reported"), FILTER_REFUSED)
+def test_what_is_refused_before_the_run(given: Any, expression: Any, reported: str) -> None:
     wrong = mistakes(op("Filter", input=given, expression=expression))
     assert len(wrong) == 1
-    assert said(wrong[0]) == told
+    assert said(wrong[0]) == reported
 
 
 FAILING: list[tuple[Any, Any, str]] = [
@@ -430,14 +432,14 @@ FAILING: list[tuple[Any, Any, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("given", "expression", "told"), FAILING)
-def test_what_fails_in_the_run(given: Any, expression: Any, told: str) -> None:
+@pytest.mark.parametrize(("given", "expression", "reported"), FAILING)
+def test_what_fails_in_the_run(given: Any, expression: Any, reported: str) -> None:
     with pytest.raises(ProgramError) as failed:
         outcome(op("Filter", input=given, expression=expression))
-    assert said(failed.value) == told
+    assert said(failed.value) == reported
 
 
-def test_a_condition_is_no_way_out() -> None:
+def test_a_condition_is_not_a_way_out() -> None:
     service = "EXISTS { SERVICE <http://127.0.0.1:1/> { ?s ?p ?o } }"
     assert mistakes(op("Filter", input=TABLE, expression=service))
 

@@ -58,10 +58,10 @@ def wrote(url: str, status: str = "200") -> dict[str, Any]:
 
 
 def test_the_biggest_cities_of_denmark(web: Memory) -> None:
-    told: list[tuple[str, str, frozenset[str]]] = []
+    reported: list[tuple[str, str, frozenset[str]]] = []
 
     def composer(request: QueryRequest) -> str:
-        told.append((request.question, request.endpoint, request.columns))
+        reported.append((request.question, request.endpoint, request.columns))
         return (
             "PREFIX schema: <http://schema.org/> SELECT ?city ?cityName WHERE "
             "{ ?city schema:name ?cityName FILTER(LANG(?cityName) = 'da') } ORDER BY ?cityName"
@@ -85,8 +85,8 @@ def test_the_biggest_cities_of_denmark(web: Memory) -> None:
         """
     )
     results = outcome(program, web)
-    # The query is told which variables are read: `cityName` and `city`.
-    assert told == [
+    # The query's prompt says which variables are read: `cityName` and `city`.
+    assert reported == [
         ("10 biggest cities in Denmark", SPARQL, frozenset({"cityName", "city"})),
     ]
     base = "http://localhost/denmark/"
@@ -182,8 +182,8 @@ def test_construct(web: Memory) -> None:
 
 def test_merge() -> None:
     graphs = [
-        {"@context": CONTEXT, "@id": f"dbr:{name}", "@type": "schema:City", "schema:name": told}
-        for name, told in (("Copenhagen", "City of Copenhagen"), ("Vilnius", "Vilnius"))
+        {"@context": CONTEXT, "@id": f"dbr:{name}", "@type": "schema:City", "schema:name": reported}
+        for name, reported in (("Copenhagen", "City of Copenhagen"), ("Vilnius", "Vilnius"))
     ]
     assert outcome(op("Merge", graphs=graphs)) == {
         "@context": CONTEXT,
@@ -228,9 +228,9 @@ def test_for_each_with_several_operations(web: Memory) -> None:
         f"got the URI {DBR}Aarhus; fetch it with GET"
     )
     # What it means to say:
-    mended = op("POST", url="https://example.com/store", data=get)
+    fixed = op("POST", url="https://example.com/store", data=get)
     web.log.clear()
-    found = outcome(op("ForEach", select=select, operation=[get, mended]), web)
+    found = outcome(op("ForEach", select=select, operation=[get, fixed]), web)
     assert [len(row) for row in found] == [2, 2]
     assert web.log[1:] == [
         f"GET {DBR}Aarhus", f"GET {DBR}Aarhus", "POST https://example.com/store",
@@ -453,7 +453,7 @@ def test_a_document_for_each_of_the_biggest_cities(world: World, tmp_path: Path)
             text = serialize(said, format=RdfFormat.N_TRIPLES)
             assert isomorphic(runtime.get(url), Graph().parse(data=text, format="nt"))
     assert world.written() == sorted(checked(url) for url in urls)
-    # What writes the query is told what the program reads of its rows.
+    # The query's writer sees what the program reads of its rows.
     assert world.asked == [
         (
             "10 biggest cities in Denmark",

@@ -1,4 +1,4 @@
-"""Programs over servers that fail: nothing is lost, nothing is doubled, and the place is told."""
+"""Programs over servers that fail: nothing is lost or doubled, and the place is reported."""
 
 from __future__ import annotations
 
@@ -159,7 +159,7 @@ def test_faults_on_the_way_that_pass(
 
 
 @pytest.mark.parametrize(
-    ("fault", "told"),
+    ("fault", "reported"),
     [
         (answer(200, "<a> <b", Content_Type="text/turtle"), "bad-rdf"),
         (answer(200, "<html>", Content_Type="text/html"), "not-rdf"),
@@ -169,7 +169,7 @@ def test_faults_on_the_way_that_pass(
     ],
 )
 def test_a_document_that_cannot_be_read_ends_the_loop_before_its_write(
-    make: Callable[..., Runtime], front: Front, site: LDPServer, fault: Fault, told: str
+    make: Callable[..., Runtime], front: Front, site: LDPServer, fault: Fault, reported: str
 ) -> None:
     copy = op(
         "ForEach",
@@ -183,7 +183,7 @@ def test_a_document_that_cannot_be_read_ends_the_loop_before_its_write(
     # The first request is the query.
     front.script(PASS, PASS, PASS, fault, methods="GET")
     runtime = make(limits=Limits(document_bytes=500))
-    with raises(ReasoningBankError, told) as failed:
+    with raises(ReasoningBankError, reported) as failed:
         ran(copy, runtime)
     assert str(failed.value).startswith("$.args.operation.args.data: ")
     assert [(write.url, write.state) for write in runtime.writes] == [
@@ -236,12 +236,12 @@ def test_queries_of_another_form_are_refused_before_they_are_sent(
     make: Callable[..., Runtime], front: Front
 ) -> None:
     runtime = make()
-    for ask, query, told in (
+    for ask, query, reported in (
         (runtime.select, "ASK {}", "wrong-form"),
         (runtime.graph, "SELECT * {}", "wrong-form"),
         (runtime.ask, "DESCRIBE <http://e/>", "wrong-form"),
         (runtime.select, "DROP ALL", "update-refused"),
     ):
-        with raises(QueryError, told):
+        with raises(QueryError, reported):
             ask(f"{BASE}sparql", query)
     assert not front.seen

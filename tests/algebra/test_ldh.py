@@ -136,7 +136,7 @@ def test_children_can_be_gone_through(runtime: Runtime) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "reported"),
     [
         ({"url": HUB}, "$ exclusive-arguments"),
         ({"url": HUB, "base": HUB, "endpoint": f"{HUB}sparql"}, "$ exclusive-arguments"),
@@ -144,9 +144,9 @@ def test_children_can_be_gone_through(runtime: Runtime) -> None:
         ({"url": "x", "base": HUB}, "$.args.url relative-iri"),
     ],
 )
-def test_lists_that_cannot_be(arguments: dict[str, str], told: str) -> None:
+def test_lists_that_cannot_be(arguments: dict[str, str], reported: str) -> None:
     wrong = mistakes(op("ldh-List", **arguments))
-    assert said(wrong[0]) == told
+    assert said(wrong[0]) == reported
 
 
 @pytest.mark.parametrize("title", ["", ".", ".."])

@@ -84,17 +84,17 @@ CASES: list[tuple[Any, list[str]]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("program", "told"), CASES)
-def test_mistakes(program: Any, told: list[str] | None) -> None:
+@pytest.mark.parametrize(("program", "reported"), CASES)
+def test_mistakes(program: Any, reported: list[str] | None) -> None:
     found = mistakes(program)
     assert found
-    for one, expected in zip(found, told or (), strict=told is not None):
+    for one, expected in zip(found, reported or (), strict=reported is not None):
         assert said(one) == expected
     with pytest.raises(ProgramError):
         read_program(program)
 
 
-def test_all_mistakes_are_told_at_once() -> None:
+def test_all_mistakes_are_reported_at_once() -> None:
     program = op(
         "ForEach",
         select=op("SELECT", endpoint="e", query="ASK {}"),
@@ -121,15 +121,15 @@ QUERIES = [
 ]
 
 
-@pytest.mark.parametrize(("name", "query", "told"), QUERIES)
-def test_queries_are_checked(name: str, query: str, told: str) -> None:
+@pytest.mark.parametrize(("name", "query", "reported"), QUERIES)
+def test_queries_are_checked(name: str, query: str, reported: str) -> None:
     (wrong,) = mistakes(op(name, endpoint=E, query=query))
-    assert said(wrong) == told
+    assert said(wrong) == reported
     # A query that is computed is checked when it is there.
     web = Memory()
     with pytest.raises(QueryError) as failed:
         outcome(op(name, endpoint=E, query=op("Concat", inputs=[query])), web)
-    assert said(failed.value) == told
+    assert said(failed.value) == reported
     assert not web.log
 
 
@@ -138,14 +138,14 @@ def test_prefixes_that_only_the_endpoint_knows() -> None:
 
 
 def test_updates_are_checked() -> None:
-    for update, told in (
+    for update, reported in (
         ("ASK {}", "$.args.update wrong-form"),
         ("INSERT DATA { ?s ?p ?o }", "$.args.update: line 1, column 25 syntax"),
         ("LOAD <http://e/>", "$.args.update: line 1, column 1 load"),
         ("DELETE WHERE { ?s ?p ?o } ; LOAD <http://e/>", "$.args.update: line 1, column 29 load"),
     ):
         (wrong,) = mistakes(op("PATCH", url=E, update=update))
-        assert said(wrong) == told
+        assert said(wrong) == reported
     web = Memory()
     insert = op("Substitute", query="INSERT DATA { <> <a:p> ?v }", var="v", binding="x")
     outcome(op("PATCH", url=E, update=insert), web)
@@ -170,14 +170,14 @@ TEXTS = [
 ]
 
 
-@pytest.mark.parametrize(("text", "told"), TEXTS)
-def test_texts_that_are_no_programs(text: str, told: str) -> None:
+@pytest.mark.parametrize(("text", "reported"), TEXTS)
+def test_texts_that_are_no_programs(text: str, reported: str) -> None:
     with pytest.raises(ProgramError) as failed:
         parse_program(text)
-    assert said(failed.value) == told
+    assert said(failed.value) == reported
 
 
-def test_a_program_as_deep_as_json_allows_is_told_of() -> None:
+def test_a_program_as_deep_as_json_allows_is_reported() -> None:
     deep: Any = "x"
     for _ in range(5_000):
         deep = op("Str", input=deep)
@@ -192,7 +192,7 @@ def test_an_update_is_not_carried_out_to_be_checked() -> None:
     check_query(f"ASK {{ {rows} FILTER(false) }}", "ASK")
 
 
-def test_the_place_of_a_mistake_in_an_update_is_told() -> None:
+def test_the_place_of_a_mistake_in_an_update_is_reported() -> None:
     update = "PREFIX e: <http://e/>\nDELETE { ?s e:p } WHERE { ?s e:p ?o }"
     (wrong,) = mistakes(op("PATCH", url=E, update=update))
     assert str(wrong).startswith(
@@ -255,13 +255,13 @@ def test_a_variable_that_is_set_anew_holds_what_it_was_set_to_last() -> None:
     assert not mistakes([first, computed, asked])
 
 
-@pytest.mark.parametrize(("wrong", "told"), UNSOUND)
-def test_nothing_is_written_before_all_queries_are_sound(wrong: Any, told: str) -> None:
+@pytest.mark.parametrize(("wrong", "reported"), UNSOUND)
+def test_nothing_is_written_before_all_queries_are_sound(wrong: Any, reported: str) -> None:
     runtime = Memory()
     program = [op("PUT", url="http://e/a", data={"@id": "", "http://e/p": 1}), wrong]
     with pytest.raises(ProgramError) as failed:
         outcome(program, runtime, x=Literal("y"))
-    place, code = told.split(" ")
+    place, code = reported.split(" ")
     assert failed.value.code == code
     assert failed.value.where.startswith(f"$[1].args.{place}" if place else "$[1]")
     assert runtime.log == []
@@ -309,15 +309,15 @@ def test_well_known_prefixes_need_no_declaration(prefix: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("data", "told"),
+    ("data", "reported"),
     [
         (op("Str", input="\ud800"), "$ half-character"),
         (op("Str", input=object()), "$ bad-json"),
     ],
 )
-def test_data_that_is_no_json(data: Any, told: str) -> None:
+def test_data_that_is_not_json(data: Any, reported: str) -> None:
     (wrong,) = mistakes(data)
-    assert said(wrong) == told
+    assert said(wrong) == reported
 
 
 def test_an_update_that_nests_too_deeply_does_not_end_the_process() -> None:
@@ -325,7 +325,7 @@ def test_an_update_that_nests_too_deeply_does_not_end_the_process() -> None:
     assert str(wrong).startswith("$.args.update: the update is nested too deeply")
 
 
-# rdflib tells of literals that are not of their datatype.
+# rdflib warns of literals that are not of their datatype.
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 
 ROW = {"city": uri("http://e/a"), "cityName": text("A", "da"), "monarchLabel": text("x")}
@@ -385,7 +385,7 @@ def programs(draw: st.DrawFn) -> Any:
 
 @settings(deadline=None, max_examples=150, suppress_health_check=[HealthCheck.too_slow])
 @given(st.one_of(programs(), ODD))
-def test_the_check_never_breaks_and_what_passes_runs_or_is_told_why(program: Any) -> None:
+def test_the_check_never_breaks_and_what_passes_runs_or_says_why(program: Any) -> None:
     wrong = mistakes(program)
     for one in wrong:
         assert one.where.startswith("$")
@@ -398,13 +398,13 @@ def test_the_check_never_breaks_and_what_passes_runs_or_is_told_why(program: Any
         composer=lambda *_: "SELECT ?city ?cityName { ?city ?p ?cityName }",
         limits=Bounds(rows=50, depth=30),
     )
-    told = ""
+    reported = ""
     try:
         "".join(json_chunks(run_program(read_program(program), web))).encode()
     except ReasoningBankError as error:
-        told = str(error)
-    assert told == "" or told.startswith("$")
-    assert "\n" not in told
+        reported = str(error)
+    assert reported == "" or reported.startswith("$")
+    assert "\n" not in reported
 
 
 KNOWN = {"dct": "http://purl.org/dc/terms/", "ex": "http://example.org/"}

@@ -155,11 +155,11 @@ def test_a_minus_that_shares_something_else_stays(query: str) -> None:
     assert "?v" not in substitute(query, {"v": IRI})
 
 
-@pytest.mark.parametrize(("query", "term", "told"), REFUSED)
-def test_what_is_refused(query: str, term: Term, told: str) -> None:
+@pytest.mark.parametrize(("query", "term", "reported"), REFUSED)
+def test_what_is_refused(query: str, term: Term, reported: str) -> None:
     with pytest.raises(ProgramError) as failed:
         substitute(query, {"v": term})
-    assert said(failed.value) == told
+    assert said(failed.value) == reported
 
 
 ROW = {"a": uri("http://e/a"), "b": text("B", "da")}
@@ -178,12 +178,12 @@ def test_operations_may_be_members_of_a_term() -> None:
     assert outcome(
         op("GET", url=made), Memory(documents={"http://e/u": ""}), u=Literal("http://e/u")
     )
-    for wrong, told in (
+    for wrong, reported in (
         (op("PUT", url=E, data=made), "$.args.data wrong-type"),
         (op("Str", input={**made, "lang": "da"}), "$.args.input bad-term"),
         (op("Str", input={**made, "value": op("GET", url=E)}), "$.args.input.value wrong-type"),
     ):
-        assert said(mistakes(wrong, ["u"])[0]) == told
+        assert said(mistakes(wrong, ["u"])[0]) == reported
     with raises(ProgramError, "bad-iri"):
         outcome(op("Str", input=made), u=Literal("a b"))
 
@@ -307,17 +307,17 @@ def test_values_of_a_template_or_a_description() -> None:
 
 
 @pytest.mark.parametrize(
-    ("args", "told"),
+    ("args", "reported"),
     [
         ({"query": "ASK { ?a ?p 1 }"}, "$.args.query no-such-variable"),
         ({"vars": ["z"]}, "$.args.vars unknown-column"),
         ({"data": [{"a": {"type": "bnode", "value": "x"}}]}, "$ blank-node"),
     ],
 )
-def test_values_that_cannot_be(args: dict[str, object], told: str) -> None:
+def test_values_that_cannot_be(args: dict[str, object], reported: str) -> None:
     with pytest.raises(ProgramError) as failed:
         outcome(op("Values", **{"query": QUERY, "data": [ROW], **args}))
-    assert said(failed.value) == told
+    assert said(failed.value) == reported
 
 
 @pytest.mark.parametrize(
@@ -344,7 +344,7 @@ def test_values_that_cannot_be(args: dict[str, object], told: str) -> None:
         ),
     ],
 )
-def test_a_selected_term_is_no_variable_that_is_in_scope_already(query: str, made: str) -> None:
+def test_a_selected_term_is_not_a_variable_that_is_in_scope_already(query: str, made: str) -> None:
     assert substitute(query, {"a": IRI}) == made
 
 
@@ -353,8 +353,8 @@ ASKED = op("SELECT", endpoint=E, query=op("SPARQLString", question="cities"))
 GOOD = "SELECT ?city ?name WHERE { ?city <http://e/name> ?name }"
 
 
-class Told(Memory):
-    """Writes queries in turn, the last one again and again, and keeps what it was told."""
+class Scripted(Memory):
+    """Writes queries in turn, the last one again and again, and keeps its prompts."""
 
     def __init__(self, *queries: str) -> None:
         super().__init__(data="<http://e/a> <http://e/name> 'A' .")
@@ -362,7 +362,7 @@ class Told(Memory):
         self.requests: list[QueryRequest] = []
 
     @property
-    def told(self) -> list[tuple[str, frozenset[str]]]:
+    def reported(self) -> list[tuple[str, frozenset[str]]]:
         return [(one.endpoint, one.columns) for one in self.requests]
 
     def compose(self, request: QueryRequest) -> str:
@@ -431,28 +431,28 @@ NAMES: list[tuple[str, Any, set[str]]] = [
 
 
 @pytest.mark.parametrize(("program", "names"), [c[1:] for c in NAMES], ids=[c[0] for c in NAMES])
-def test_the_names_that_are_read_are_told(program: Any, names: set[str]) -> None:
-    web = Told()
+def test_the_names_that_are_read_are_reported(program: Any, names: set[str]) -> None:
+    web = Scripted()
     outcome(program, web)
-    assert web.told == [(E, frozenset(names))]
+    assert web.reported == [(E, frozenset(names))]
 
 
-def test_without_an_endpoint_none_is_told() -> None:
-    web = Told()
+def test_without_an_endpoint_none_is_reported() -> None:
+    web = Scripted()
     assert outcome(op("SPARQLString", question="cities"), web) == GOOD
-    assert web.told == [("", frozenset())]
+    assert web.reported == [("", frozenset())]
 
 
 def test_the_endpoint_may_be_computed() -> None:
-    web = Told()
+    web = Scripted()
     select = op("SELECT", endpoint=op("Concat", inputs=["http://e/", "sparql"]), query=op(
         "Substitute", query=op("SPARQLString", question="x"), var="name", binding="A"))  # fmt: skip
     outcome(select, web)
-    assert web.told == [(E, frozenset())]
+    assert web.reported == [(E, frozenset())]
 
 
 @pytest.mark.parametrize(
-    ("query", "told"),
+    ("query", "reported"),
     [
         ("SELECT * { ?city ?p ?name }", "$.args.select.args.query star"),
         ("DESCRIBE ?city { ?city ?p ?name }", "$.args.select.args.query wrong-form"),
@@ -470,21 +470,21 @@ def test_the_endpoint_may_be_computed() -> None:
         ("", "$.args.select.args.query empty-query"),
     ],
 )
-def test_what_may_not_be_written(query: str, told: str) -> None:
+def test_what_may_not_be_written(query: str, reported: str) -> None:
     program = op("ForEach", select=ASKED, operation=[value("city"), value("name")])
     with pytest.raises(QueryError) as failed:
-        outcome(program, Told(query))
-    assert said(failed.value) == told
+        outcome(program, Scripted(query))
+    assert said(failed.value) == reported
 
 
 def test_a_query_that_does_not_fit_is_written_again() -> None:
     program = op("ForEach", select=ASKED, operation=[value("city"), value("name")])
     wrong = ["SELECT * { ?city ?p ?name }", "SELECT ?city { ?city ?p ?name }"]
-    model = Told(*wrong, GOOD)
+    model = Scripted(*wrong, GOOD)
     assert outcome(program, model) == [["http://e/a", "A"]]
     assert [len(one.rejected) for one in model.requests] == [0, 1, 2]
     assert [query for query, _ in model.requests[-1].rejected] == wrong
-    endless = Told(*wrong, "SELECT ?name { ?city ?p ?name }", GOOD)
+    endless = Scripted(*wrong, "SELECT ?name { ?city ?p ?name }", GOOD)
     with raises(QueryError, "columns-missing"):
         outcome(program, endless)
     assert len(endless.requests) == 3
@@ -498,14 +498,14 @@ def test_the_model_learns_which_form_of_query_is_wanted() -> None:
         "CONSTRUCT": "CONSTRUCT { ?s ?p ?o } WHERE { ?s ?p ?o }",
     }
     for form, query in written.items():
-        model = Told(GOOD, query)
+        model = Scripted(GOOD, query)
         outcome(op(form, endpoint=E, query=op("Concat", inputs=[question])), model)
         assert [one.form for one in model.requests] == [form, form]
-    free = Told("DESCRIBE <http://e/a>")
+    free = Scripted("DESCRIBE <http://e/a>")
     outcome(question, free)
     assert free.requests[0].form == ""
     with raises(QueryError, "star"):
-        outcome(question, Told("DESCRIBE * { ?s ?p ?o }"))
+        outcome(question, Scripted("DESCRIBE * { ?s ?p ?o }"))
 
 
 EX = Namespace("http://e/")
@@ -711,7 +711,7 @@ def test_graphs_are_one_graph_and_keep_their_blank_nodes_apart() -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "told"),
+    ("value", "reported"),
     [
         (None, "no-answer"),
         ([], "no-answer"),
@@ -723,8 +723,8 @@ def test_graphs_are_one_graph_and_keep_their_blank_nodes_apart() -> None:
         (graph(*((A, P, Literal("x" * 200 + str(n))) for n in range(300))), "too-many-rows"),
     ],
 )
-def test_what_is_no_answer_is_told(value: Value, told: str) -> None:
-    with raises(ProgramError, told):
+def test_what_is_not_an_answer_is_reported(value: Value, reported: str) -> None:
+    with raises(ProgramError, reported):
         as_query(value)
 
 

@@ -73,8 +73,10 @@ SPECIFIED = [
 
 
 def test_the_operations_are_those_that_are_specified() -> None:
-    told = [signature(kind) for name, kind in operations().items() if not name.startswith("ldh-")]
-    assert sorted(told) == sorted(SPECIFIED)
+    reported = [
+        signature(kind) for name, kind in operations().items() if not name.startswith("ldh-")
+    ]
+    assert sorted(reported) == sorted(SPECIFIED)
 
 
 def test_the_page_holds_the_reference_as_it_is() -> None:
@@ -83,7 +85,7 @@ def test_the_page_holds_the_reference_as_it_is() -> None:
     assert wanted in page, "write `reference()` between the markers of docs/algebra.md"
 
 
-def test_every_operation_is_told_of() -> None:
+def test_every_operation_is_reported() -> None:
     for name, kind in operations().items():
         assert f"### {name}\n" in reference()
         assert signature(kind) in agent_prompt()
@@ -118,7 +120,7 @@ def test_the_class_on_the_page_is_an_operation(monkeypatch: pytest.MonkeyPatch) 
     assert outcome(op("UCase", input=text("københavn", "da"))) == "KØBENHAVN"
 
 
-def test_what_is_no_operation() -> None:
+def test_what_is_not_an_operation() -> None:
     class Again(Operation):
         op = "GET"
         yields = "graph"
@@ -134,12 +136,12 @@ def test_what_is_no_operation() -> None:
         op = "Unkind"
         url: str = Field(description="An address")
 
-    for kind, told in (
+    for kind, reported in (
         (Again, "two operations are called GET"),
         (Bare, "Bare: the argument url has no description"),
         (Unkind, "Unkind: the argument url has no kind"),
     ):
-        with pytest.raises(ValueError, match=told):
+        with pytest.raises(ValueError, match=reported):
             register(kind)
 
 

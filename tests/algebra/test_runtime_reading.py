@@ -1,4 +1,4 @@
-"""What a run reads from the web: documents in whatever form they come, and what is none."""
+"""What a run reads from the web: documents in all forms, and what is not a document."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_terms_stay_as_they_were_written(front: Front, runtime: Runtime) -> None
 
 
 @pytest.mark.parametrize(
-    ("fault", "told"),
+    ("fault", "reported"),
     [
         (answer(200, "<html><title>Home</title>", Content_Type="text/html"), "is text/html, not"),
         (answer(200, "%PDF", Content_Type="application/pdf"), "is application/pdf, not RDF"),
@@ -131,15 +131,15 @@ def test_terms_stay_as_they_were_written(front: Front, runtime: Runtime) -> None
         (answer(204), "not-rdf"),
     ],
 )
-def test_what_is_no_graph_is_told_in_one_line(
-    front: Front, runtime: Runtime, fault: Fault, told: str
+def test_what_is_not_a_graph_is_reported_in_one_line(
+    front: Front, runtime: Runtime, fault: Fault, reported: str
 ) -> None:
     front.script(fault)
     with pytest.raises(EndpointError) as failed:
         runtime.get("http://data.example/d")
     line = str(failed.value)
     assert line.startswith("http://data.example/d: ")
-    assert told in f"{failed.value.code} {line}"
+    assert reported in f"{failed.value.code} {line}"
     assert "\n" not in line
     assert len(line) < 600
     assert len(front.seen) == 1
@@ -158,14 +158,14 @@ def test_redirects_are_followed(front: Front, runtime: Runtime, status: int) -> 
 
 
 def test_redirects_lead_only_where_the_run_may_go(front: Front, pauses: list[float]) -> None:
-    for target, told in (
+    for target, reported in (
         ("file:///etc/passwd", "bad-url"),
         (f"{front.url}loop", "too-many-redirects"),
         ("http://elsewhere.example/", "read-not-allowed"),
     ):
         front.script(*[answer(302, Location=target)] * 20)
         runtime = Runtime(allow_read=[front.url], pause=pauses.append)
-        with runtime, raises(ReasoningBankError, told):
+        with runtime, raises(ReasoningBankError, reported):
             runtime.get(f"{front.url}loop")
 
 
@@ -202,7 +202,7 @@ def test_busy_servers_are_asked_again_when_they_say(
     assert runtime.requests == 4
 
 
-def test_a_server_that_wants_too_long_a_pause_is_told(
+def test_a_server_that_wants_too_long_a_pause_is_reported(
     front: Front, runtime: Runtime, pauses: list[float]
 ) -> None:
     front.script(answer(429, "slow down", Retry_After="3600"))
@@ -224,7 +224,7 @@ def test_a_server_that_is_not_there(runtime: Runtime, front: Front) -> None:
         runtime.get("http://data.example/d")
 
 
-def test_an_endpoint_is_told_by_the_address_that_the_program_has() -> None:
+def test_an_endpoint_is_reported_by_the_address_that_the_program_has() -> None:
     addresses = {"https://far.example/sparql": "http://127.0.0.1:1/query"}
     with (
         Runtime(addresses=addresses, limits=Limits(tries=1), pause=lambda _: None) as run,
@@ -317,7 +317,7 @@ def test_credentials_come_from_a_file(tmp_path: Path, monkeypatch: pytest.Monkey
     first, second = credentials_from(file)
     assert first.certificate == tmp_path / "me.pem"
     assert second.headers == {"Authorization": "Basic YWRhOng="}
-    for text, told in (
+    for text, reported in (
         ('[[credential]]\nuser = "a"', "bad-credential"),
         ('[[credential]]\nbase = "http://e/"\ntoken_env = "NO_SUCH"', "bad-credential"),
         ('[[credential]]\nbase = "http://e/"\ntokn = "NO"', "bad-credential"),
@@ -326,7 +326,7 @@ def test_credentials_come_from_a_file(tmp_path: Path, monkeypatch: pytest.Monkey
         ("[", "bad-credential"),
     ):
         file.write_text(text)
-        with raises(UsageError, told):
+        with raises(UsageError, reported):
             credentials_from(file)
 
 

@@ -237,10 +237,12 @@ REFUSED: list[tuple[str, Any, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("program", "told"), [c[1:] for c in REFUSED], ids=[c[0] for c in REFUSED])
-def test_scope_is_checked_before_the_run(program: Any, told: str) -> None:
+@pytest.mark.parametrize(
+    ("program", "reported"), [c[1:] for c in REFUSED], ids=[c[0] for c in REFUSED]
+)
+def test_scope_is_checked_before_the_run(program: Any, reported: str) -> None:
     (wrong,) = mistakes(program)
-    assert said(wrong) == told
+    assert said(wrong) == reported
 
 
 def test_variables_from_outside() -> None:

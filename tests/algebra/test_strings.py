@@ -83,11 +83,11 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("pattern", "replacement", "flags", "told"), REFUSED)
-def test_what_is_refused(pattern: str, replacement: str, flags: str, told: str) -> None:
+@pytest.mark.parametrize(("pattern", "replacement", "flags", "reported"), REFUSED)
+def test_what_is_refused(pattern: str, replacement: str, flags: str, reported: str) -> None:
     with pytest.raises(ProgramError) as failed:
         replace_all("abc", pattern, replacement, flags)
-    assert said(failed.value) == told
+    assert said(failed.value) == reported
 
 
 def test_a_pattern_that_backtracks_for_ever_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -106,7 +106,7 @@ def test_the_language_is_kept() -> None:
     ]
 
 
-def test_the_place_of_a_mistake_is_told() -> None:
+def test_the_place_of_a_mistake_is_reported() -> None:
     with pytest.raises(ProgramError) as failed:
         outcome(op("Str", input=op("Replace", input="x", pattern="(", replacement="")))
     assert failed.value.where == "$.args.input.args.pattern"
@@ -226,10 +226,10 @@ URIS_REFUSED = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("program", "told"), URIS_REFUSED)
-def test_what_is_no_uri(program: object, told: str) -> None:
+@pytest.mark.parametrize(("program", "reported"), URIS_REFUSED)
+def test_what_is_not_a_uri(program: object, reported: str) -> None:
     (wrong,) = mistakes(program)
-    assert said(wrong) == told
+    assert said(wrong) == reported
 
 
 def test_a_uri_that_a_row_lacks() -> None:

@@ -124,7 +124,7 @@ def test_a_table_without_head_has_the_columns_that_are_bound() -> None:
     assert found.vars == ("a", "b")
 
 
-def test_forms_are_told_apart() -> None:
+def test_forms_are_distinguished() -> None:
     assert isinstance(from_json({"@id": "http://e/a", "http://e/p": "x"}), Graph)
     assert isinstance(from_json({"type": "uri", "value": "http://e/"}), URIRef)
     assert from_json({"x": uri("http://e/")}) == {"x": URIRef("http://e/")}
@@ -133,7 +133,7 @@ def test_forms_are_told_apart() -> None:
 
 
 @pytest.mark.parametrize(
-    ("data", "told"),
+    ("data", "reported"),
     [
         ({"type": "uri", "value": "http://e/ x"}, "$ bad-iri"),
         ({"x": {"type": "literal", "value": 1}}, "$.x.value bad-term"),
@@ -142,10 +142,10 @@ def test_forms_are_told_apart() -> None:
         ({"name": "x"}, "$.name unmapped-key"),
     ],
 )
-def test_what_is_no_value(data: Any, told: str) -> None:
+def test_what_is_not_a_value(data: Any, reported: str) -> None:
     with pytest.raises(ProgramError) as failed:
         from_json(data)
-    assert said(failed.value) == told
+    assert said(failed.value) == reported
 
 
 def test_a_table_is_written_while_it_is_read() -> None:
@@ -165,7 +165,7 @@ def test_a_table_is_written_while_it_is_read() -> None:
 
 
 @pytest.mark.parametrize("name", ["x", "http://e/a b", "http://e/<"])
-def test_what_is_no_iri_does_not_get_into_a_query(name: str) -> None:
+def test_what_is_not_an_iri_does_not_get_into_a_query(name: str) -> None:
     for term in (URIRef(name), Literal("x", datatype=URIRef(name))):
         with raises(ProgramError, "relative-iri"):
             to_sparql(term)
@@ -173,7 +173,7 @@ def test_what_is_no_iri_does_not_get_into_a_query(name: str) -> None:
         to_oxigraph(URIRef("x"))
 
 
-def test_terms_of_rdf_1_2_are_told_of() -> None:
+def test_terms_of_rdf_1_2_are_reported() -> None:
     directed = pyoxigraph.Literal("x", language="he", direction=pyoxigraph.BaseDirection.RTL)
     node = pyoxigraph.NamedNode("http://e/")
     for term in (directed, pyoxigraph.Triple(node, node, node)):
@@ -181,7 +181,7 @@ def test_terms_of_rdf_1_2_are_told_of() -> None:
             from_oxigraph(term, BlankNodes(BNode))
 
 
-# rdflib tells of literals that are not of their datatype.
+# rdflib warns of literals that are not of their datatype.
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 
 # This machine may be slow: no example is refused for its time.
@@ -585,11 +585,13 @@ REFUSED: list[tuple[str, Any, str]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("data", "told"), [c[1:] for c in REFUSED], ids=[c[0] for c in REFUSED])
-def test_what_is_refused_before_the_run(data: Any, told: str) -> None:
+@pytest.mark.parametrize(
+    ("data", "reported"), [c[1:] for c in REFUSED], ids=[c[0] for c in REFUSED]
+)
+def test_what_is_refused_before_the_run(data: Any, reported: str) -> None:
     wrong = mistakes(op("PUT", url=f"{E}a", data=data))
     assert len(wrong) == 1
-    assert said(wrong[0]) == told
+    assert said(wrong[0]) == reported
 
 
 def test_documents_in_a_list_are_looked_at_as_others() -> None:
@@ -621,7 +623,7 @@ def test_a_relative_iri_needs_something_to_be_relative_to() -> None:
 
 
 @pytest.mark.parametrize(
-    ("data", "told"),
+    ("data", "reported"),
     [
         ({"@id": value("unbound"), str(P): "x"}, "$.args.operation.args.data.@id wrong-type"),
         (
@@ -649,11 +651,11 @@ def test_a_relative_iri_needs_something_to_be_relative_to() -> None:
         (value("label"), "$.args.operation.args.data wrong-type"),
     ],
 )
-def test_what_is_refused_in_the_run(data: Any, told: str) -> None:
+def test_what_is_refused_in_the_run(data: Any, reported: str) -> None:
     with pytest.raises(ProgramError) as failed:
         put(data)
     assert str(failed.value).startswith("$.args.operation.args.data")
-    assert said(failed.value) == told
+    assert said(failed.value) == reported
 
 
 def test_blank_nodes_of_different_documents_stay_apart() -> None:

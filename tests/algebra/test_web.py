@@ -49,7 +49,7 @@ def test_an_address_as_it_is_sent(url: str, sent: str) -> None:
         "http://e/\x00",
     ],
 )
-def test_what_is_no_address_is_told_in_a_line(url: str) -> None:
+def test_what_is_not_an_address_is_reported_in_a_line(url: str) -> None:
     with pytest.raises(UsageError) as refused:
         checked(url)
     assert "\n" not in str(refused.value)

@@ -257,11 +257,11 @@ def test_an_update_of_which_nobody_knows_ends_the_run_and_is_not_repeated(
     asking.close()
     assert values(site)[0].startswith('"1"')
 
-    told = make(journal=journal, resume=True, unanswered="done")
-    told.send("PATCH", DOC, RISE)
-    told.close()
+    reported = make(journal=journal, resume=True, unanswered="done")
+    reported.send("PATCH", DOC, RISE)
+    reported.close()
     assert values(site)[0].startswith('"1"')
-    assert states(told) == [("PUT", "done"), ("PATCH", "done")]
+    assert states(reported) == [("PUT", "done"), ("PATCH", "done")]
     assert front.times("PATCH") == 1
 
 
@@ -386,7 +386,7 @@ def test_a_308_is_followed_within_the_bases_and_not_out_of_them(
     assert site.documents.read(f"{BASE}b") is None
 
 
-def test_a_refusal_is_told_and_noted(make: Callable[..., Runtime], front: Front) -> None:
+def test_a_refusal_is_reported_and_noted(make: Callable[..., Runtime], front: Front) -> None:
     runtime = make()
     front.script(answer(403, "not you"), methods="PUT")
     with raises(EndpointError, "write-refused"):

@@ -82,7 +82,7 @@ def test_plain_words_count_the_questions_that_are_compared(
     assert capsys.readouterr().out == ""
 
 
-def test_a_question_with_a_defective_gold_in_one_arm_is_no_change() -> None:
+def test_a_question_with_a_defective_gold_in_one_arm_is_not_a_change() -> None:
     broken = record("none", "e1", False)
     broken = replace(broken, verdict={**(broken.verdict or {}), "status": "gold_defect"})
     assert changed_answers([broken, record("learned", "e1", True)], "learned", "none") == []

@@ -167,7 +167,7 @@ def test_f1_is_compared_by_the_bootstrap_also_with_one_run() -> None:
     assert 0.1 < found.low < found.difference < found.high < 0.4
 
 
-def test_only_tasks_that_both_have_judged_are_compared_and_the_rest_is_told() -> None:
+def test_only_tasks_that_both_have_judged_are_compared_and_the_rest_is_reported() -> None:
     first = [*arm("a", [1.0] * 8), score("a", "only", 1.0)]
     second = [*arm("b", [0.0] * 6), score("b", "t6", 0.0, fate="error"),
               score("b", "t7", 0.0, fate="defective")]  # fmt: skip
@@ -182,7 +182,7 @@ def test_only_tasks_that_both_have_judged_are_compared_and_the_rest_is_told() ->
     assert "1 unjudged trial, so at worst +0.86 and at best +1.00" in said
 
 
-def test_nothing_in_common_is_no_comparison() -> None:
+def test_nothing_in_common_is_not_a_comparison() -> None:
     assert compare_arms(arm("a", [1.0]), []) is None
     assert compare_arms(arm("a", [1.0]), [score("b", "t0", 0.0, fate="error")]) is None
 
@@ -234,14 +234,14 @@ def test_json_holds_the_verdict_and_no_nan() -> None:
     stream = [score(name, f"t{n}", 1.0, step=n) for name in "ab" for n in range(3)]
     found = compare_arms(stream[:3], stream[3:])
     assert found is not None
-    told = json.loads(json.dumps(found.to_json(), allow_nan=False))
-    assert (told["unit"], told["p"], told["low"], told["resolved"]) == (
+    reported = json.loads(json.dumps(found.to_json(), allow_nan=False))
+    assert (reported["unit"], reported["p"], reported["low"], reported["resolved"]) == (
         "permutation",
         None,
         None,
         False,
     )
-    assert "unresolved" in told["sentence"]
+    assert "unresolved" in reported["sentence"]
 
 
 VALUES = st.lists(

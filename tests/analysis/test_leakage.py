@@ -44,7 +44,7 @@ def planted(tmp_path: Path, record: TrialRecord, *more: dict[str, Any]) -> list[
 def test_a_sound_run_says_what_was_checked(tmp_path: Path) -> None:
     found = summarise_run(write(tmp_path / "run")).leakage
     assert found.leaks == ()
-    # Three orders: three steps with one item, eight held-out tasks with two; and the placebo's.
+    # Three orders: three steps with one item, eight held-out tasks with two; and the control's.
     assert (found.showings, found.items) == (3 * (3 + 16) + 8, 4)
     assert (found.trials, found.with_memory, found.evaluation) == (56, 44, 8)
     assert found.prompts == 56
@@ -103,12 +103,12 @@ def test_a_question_that_was_linked_is_known_by_its_own_words(tmp_path: Path) ->
     held = next(one for one in records() if one.key.task == "h5").question
     words = held.split()
     text = " ".join([*words[:2], "(t:linked)", *words[2:]])
-    for told, found in (({}, []), ({"question": held}, ["question text"])):
+    for reported, found in (({}, []), ({"question": held}, ["question text"])):
         recorder = Recorder()
-        one = {"id": "i1", "task": "s1", "text": f"Question: {text}\nQuery:\nASK {{}}", **told}
+        one = {"id": "i1", "task": "s1", "text": f"Question: {text}\nQuery:\nASK {{}}", **reported}
         recorder.add("memory_retrieved", {"query": "", "items": [one]})
         seen = trial("learned", "h3", 1, True, memory="b14", trajectory=asked(recorder))
-        leaks = planted(tmp_path / str(len(told)), seen)
+        leaks = planted(tmp_path / str(len(reported)), seen)
         assert [kind for _, kind, _, _ in leaks] == found
 
 
@@ -153,7 +153,7 @@ def test_a_held_out_task_in_a_stream_is_found_as_well(tmp_path: Path) -> None:
     assert planted(tmp_path, leaky, bad) == [("learned/s2.0", "evaluation", "bad", "h5")]
 
 
-def test_the_task_of_another_pack_is_no_leak(tmp_path: Path) -> None:
+def test_the_task_of_another_pack_is_not_a_leak(tmp_path: Path) -> None:
     provenance = {"task": "h3", "group": "g", "corpus": "flowers", "trial": ""}
     other = item("other", "h3", provenance=provenance)
     event = {**other, "provenance": {}}
@@ -252,13 +252,13 @@ def test_attempts_that_were_not_chosen_are_audited_too(tmp_path: Path) -> None:
     assert leaks(asked(recorder)) == [("learned/h3.1", "not recorded", "i7", "")]
 
 
-def test_a_refinement_may_be_told_what_an_earlier_attempt_wrote(tmp_path: Path) -> None:
+def test_a_refinement_may_see_what_an_earlier_attempt_wrote(tmp_path: Path) -> None:
     gold = GOLD.format(n=1043, task="h3")
-    told = asked(prompt=f"You answered before:\n{gold}\nIt runs.")
+    reported = asked(prompt=f"You answered before:\n{gold}\nIt runs.")
 
     def leaks(first: str) -> list[str]:
         other = rollout(0, True, sparql=first)
-        refined = trial("none", "h3", 0, True, sparql=gold, trajectory=told, rollouts=(other,))
+        refined = trial("none", "h3", 0, True, sparql=gold, trajectory=reported, rollouts=(other,))
         return [kind for _, kind, _, _ in planted(tmp_path, refined)]
 
     assert leaks(gold) == []
@@ -271,8 +271,8 @@ def test_an_item_from_a_tool_that_no_retrieval_tells_of_is_found(
 ) -> None:
     recorder = Recorder(clock=lambda: 0.0)
     call = recorder.add("tool_call", {"tool": "memory_search", "arguments": {"query": "trees"}})
-    told = {**result, "source": "memory", "text": "x" * 900}
-    recorder.add("tool_result", {"result": told}, parent=call)
+    reported = {**result, "source": "memory", "text": "x" * 900}
+    recorder.add("tool_result", {"result": reported}, parent=call)
     leaky = trial("learned", "h3", 1, True, memory="b14", trajectory=asked(recorder))
     assert planted(tmp_path, leaky) == [("learned/h3.1", "not recorded", "i7", "")]
 
@@ -309,9 +309,9 @@ def test_leaks_come_first_and_commands_fail(tmp_path: Path) -> None:
     first, second = said.stdout.splitlines()[:2]
     assert first == "LEAKAGE: 1 found; the numbers below prove nothing"
     assert second.strip() == "learned/h3.1: own task, item bad (h3)"
-    told = CliRunner().invoke(app, ["status", str(tmp_path / "run"), "--json"])
-    assert told.exit_code == 1
-    data = json.loads(told.stdout)
+    reported = CliRunner().invoke(app, ["status", str(tmp_path / "run"), "--json"])
+    assert reported.exit_code == 1
+    data = json.loads(reported.stdout)
     assert next(iter(data)) == "leakage"
     assert data["leakage"]["leaks"][0]["kind"] == "own task"
     write(tmp_path / "sound")
@@ -338,7 +338,7 @@ def test_compressed_runs_are_audited_alike(tmp_path: Path) -> None:
     assert summarise_run(folder) == summarise_run(write(tmp_path / "plain"))
 
 
-def test_what_is_damaged_is_told(tmp_path: Path) -> None:
+def test_what_is_damaged_is_reported(tmp_path: Path) -> None:
     folder = write(tmp_path / "run")
     (folder.path / "learning" / "learned.0" / "0001.json").write_text('{"arm": "learned", "ord')
     (folder.path / "learning" / "learned.1" / "0001.json").write_text('["no step"]')
@@ -366,7 +366,7 @@ def test_a_damaged_snapshot_hides_no_leak(tmp_path: Path) -> None:
     assert [leak.kind for leak in again.leaks] == ["own group"]
 
 
-def test_what_a_killed_process_left_half_written_is_no_snapshot(tmp_path: Path) -> None:
+def test_what_a_killed_process_left_half_written_is_not_a_snapshot(tmp_path: Path) -> None:
     folder = write(tmp_path / "run")
     (folder.path / "memory" / ".b14.jsonl.1.2.tmp").write_text('{"id": "i')
     found = summarise_run(folder)

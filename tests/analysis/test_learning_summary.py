@@ -37,7 +37,7 @@ def summary(run: RunFolder) -> RunSummary:
 
 
 def test_arms_and_comparisons_are_of_held_out_trials_alone(summary: RunSummary) -> None:
-    none, learned, placebo = summary.arms
+    none, learned, control = summary.arms
     assert [arm.trials for arm in summary.arms] == [8, 24, 8]
     assert (learned.tasks, learned.seeds) == (8, 3)
     found = summary.comparison
@@ -49,13 +49,13 @@ def test_arms_and_comparisons_are_of_held_out_trials_alone(summary: RunSummary) 
     assert found.first_mean == pytest.approx((6 + 2 / 3) / 8)
     assert found.left_out == 0, "the tasks of the stream are no part of it"
     (other,) = summary.others
-    assert (other.first, other.runs) == ("placebo", (8, 8))
+    assert (other.first, other.runs) == ("random", (8, 8))
     (claim,) = summary.claims
-    assert (claim.first, claim.second, claim.runs) == ("learned", "placebo", (24, 8))
-    assert claim.p_holm == claim.p, "a claim is told as it is"
+    assert (claim.first, claim.second, claim.runs) == ("learned", "random", (24, 8))
+    assert claim.p_holm == claim.p, "a claim is reported as it is"
     # Orders saw different banks: they are no repeats.
     assert learned.passes == ()
-    assert placebo.judges == {}
+    assert control.judges == {}
 
 
 def test_streams_stand_apart(summary: RunSummary) -> None:
@@ -75,7 +75,7 @@ def test_streams_stand_apart(summary: RunSummary) -> None:
     assert "(no CI), no test: unresolved" in found.sentence()
 
 
-def test_an_order_that_was_cut_short_is_no_replicate(run: RunFolder) -> None:
+def test_an_order_that_was_cut_short_is_not_a_replicate(run: RunFolder) -> None:
     kept = [one for one in run.trials() if one.key.seed < 2 or (one.step or 0) < 1]
     online = summarise(kept, manifest=run.manifest).online
     assert online is not None
@@ -101,10 +101,10 @@ def test_what_is_missing_yet_resolves_nothing(run: RunFolder, tmp_path: Path) ->
     assert found.comparison.sentence().endswith("incomplete, 1 trial missing")
     assert found.waiting == (("learned", "gold"),)
     # Who comes later counts already: its result must not undo another's.
-    assert [(one.first, one.family) for one in found.others] == [("placebo", 2)]
-    *_, waits, all_told = found.preregistered_lines()
+    assert [(one.first, one.family) for one in found.others] == [("random", 2)]
+    *_, waits, all_reported = found.preregistered_lines()
     assert waits.endswith("learned against gold: no task is judged in both yet")
-    assert all_told.startswith("0 of 3 pre-registered pairs resolved")
+    assert all_reported.startswith("0 of 3 pre-registered pairs resolved")
 
 
 def test_what_is_missing_at_other_levels_leaves_a_comparison_complete(run: RunFolder) -> None:
@@ -190,8 +190,8 @@ def test_a_stream_is_set_against_an_arm_that_is_alike_in_all_but_memory(run: Run
 
 
 def test_what_the_bank_holds_at_the_end(summary: RunSummary) -> None:
-    learned, placebo = summary.memory
-    assert (learned.source, placebo.source) == ("learned", "placebo of learned")
+    learned, control = summary.memory
+    assert (learned.source, control.source) == ("learned", "random of learned")
     bank = learned.banks[1]
     assert (bank.permutation, bank.steps, bank.snapshot) == (1, 4, "b14")
     assert bank.active == {"success": 2}
@@ -199,21 +199,21 @@ def test_what_the_bank_holds_at_the_end(summary: RunSummary) -> None:
     assert bank.changes == {"supersede": 1, "retire": 1}
     assert bank.tokens[0] == 100
     assert bank.seconds[0] == 0.5
-    (given,) = placebo.banks
+    (given,) = control.banks
     assert (given.permutation, given.snapshot, given.active) == (None, "b04", {"success": 2})
 
 
 def test_rejections_are_counted_by_their_reason(summary: RunSummary) -> None:
     # The class differs from order to order, the reason does not.
-    told = {name: n for bank in summary.memory[0].banks for name, n in bank.rejected.items()}
-    assert told == {"unknown-class": 1}
+    reported = {name: n for bank in summary.memory[0].banks for name, n in bank.rejected.items()}
+    assert reported == {"unknown-class": 1}
 
 
-def test_what_was_not_made_of_golds_is_told(tmp_path: Path) -> None:
+def test_what_was_not_made_of_golds_is_reported(tmp_path: Path) -> None:
     folder = write(tmp_path / "run")
-    note = {"version": 1, "arm": "placebo", "source": "gold", "after": "b04", "added": ["i0", "i1"],
+    note = {"version": 1, "arm": "random", "source": "gold", "after": "b04", "added": ["i0", "i1"],
             "rejected": [{"title": "t", "code": "empty-gold", "kind": "gold"}]}  # fmt: skip
-    path = folder.path / "learning" / "placebo.bank.json"
+    path = folder.path / "learning" / "random.bank.json"
     path.write_text(json.dumps(note))
     (bank,) = summarise_run(folder).memory[1].banks
     assert (bank.added, bank.rejected, bank.steps) == (2, {"empty-gold": 1}, 0)
@@ -222,7 +222,7 @@ def test_what_was_not_made_of_golds_is_told(tmp_path: Path) -> None:
 
 
 def test_what_memory_showed_and_cost(summary: RunSummary) -> None:
-    learned, placebo = summary.memory
+    learned, control = summary.memory
     assert (learned.held_out.trials, learned.streams.trials) == (24, 12)
     assert learned.held_out.shown[0] == 2
     assert learned.held_out.tokens[0] == 80
@@ -230,9 +230,9 @@ def test_what_memory_showed_and_cost(summary: RunSummary) -> None:
     assert (learned.held_out.empty, learned.held_out.filtered_out) == (0, 0)
     assert (learned.streams.empty, learned.streams.filtered_out) == (3, 9)
     assert learned.streams.tokens[0] == 40
-    assert (placebo.held_out.trials, placebo.held_out.tokens[0]) == (8, 40)
-    assert placebo.streams.trials == 0
-    assert [name for name, _ in placebo.uses] == ["held out"]
+    assert (control.held_out.trials, control.held_out.tokens[0]) == (8, 40)
+    assert control.streams.trials == 0
+    assert [name for name, _ in control.uses] == ["held out"]
 
 
 def test_trials_with_a_demonstration_are_counted(tmp_path: Path) -> None:
@@ -241,9 +241,9 @@ def test_trials_with_a_demonstration_are_counted(tmp_path: Path) -> None:
         "learned", "h3", 1, True, memory="b14", trajectory=shown(demonstrations=[worked])
     )
     kept = [one for one in records() if one.key != taught.key]
-    learned, placebo = summarise_run(write(tmp_path / "run", [*kept, taught])).memory
+    learned, control = summarise_run(write(tmp_path / "run", [*kept, taught])).memory
     assert (learned.held_out.demonstrated, learned.streams.demonstrated) == (1, 0)
-    assert placebo.held_out.demonstrated == 0
+    assert control.held_out.demonstrated == 0
 
 
 def test_judges_are_held_against_execution_over_the_streams(summary: RunSummary) -> None:
@@ -291,7 +291,7 @@ def exhausted(budget: str) -> dict[str, Any]:
     return {"status": "exhausted", "findings": (finding,)}
 
 
-def test_what_a_budget_ended_is_told_by_cause() -> None:
+def test_what_a_budget_ended_is_reported_by_cause() -> None:
     late = exhausted("seconds")
     calls = exhausted("lm_calls")
     long = exhausted("context_window")
@@ -309,7 +309,7 @@ def test_what_a_budget_ended_is_told_by_cause() -> None:
     assert found.to_json()["arms"][0]["exhausted"] == causes
 
 
-def test_the_rule_alone_is_told_of_streams_and_not_of_other_runs() -> None:
+def test_the_rule_alone_is_reported_for_streams_and_not_for_other_runs() -> None:
     assert summarise([trial("a", "h1", 0, True)]).arms[0].judges == {}
     online = summarise([trial("a", "s1", 0, True, step=0)]).online
     assert online is not None
@@ -317,10 +317,10 @@ def test_the_rule_alone_is_told_of_streams_and_not_of_other_runs() -> None:
 
 
 def test_an_arm_that_was_to_have_memory_and_got_none_is_shown(tmp_path: Path) -> None:
-    bare = [trial("placebo", task, 0, False) for task in HELD_OUT]
+    bare = [trial("random", task, 0, False) for task in HELD_OUT]
     folder = write(tmp_path / "run", bare)
-    (learned, placebo) = summarise_run(folder).memory
-    assert (placebo.arm, placebo.held_out.empty, placebo.banks) == ("placebo", 8, ())
+    (learned, control) = summarise_run(folder).memory
+    assert (control.arm, control.held_out.empty, control.banks) == ("random", 8, ())
     assert learned.held_out.trials == learned.streams.trials == 0, (
         "its streams are on record, its trials are not"
     )
@@ -347,14 +347,14 @@ def test_the_command_prints_all_of_it(run: RunFolder) -> None:
     assert uses == [
         ["learned", "held out", "learned", "24"],
         ["learned", "streams", "learned", "12"],
-        ["placebo", "held out", "placebo of learned", "8"],
+        ["random", "held out", "random of learned", "8"],
     ]
     assert "pre-registered: learned against none" in said
-    assert "pre-registered: learned against placebo" in said
+    assert "pre-registered: learned against random" in said
     assert "in the stream: learned against none" in said
 
 
-def test_frames_hold_steps_rejections_and_what_was_withheld(run: RunFolder) -> None:
+def test_frames_hold_steps_rejections_and_what_was_filtered_out(run: RunFolder) -> None:
     frames = load(run.path)
     assert not frames.problems
     assert frames.trials["step"].isna().sum() == 40
@@ -374,14 +374,14 @@ def test_figures_compare_held_out_trials_and_draw_streams_apart(run: RunFolder) 
     frames = load(run.path)
     (manifest,) = frames.manifests.values()
     charts = {name: entry.draw(frames, manifest) for name, entry in FIGURES.items()}
-    told = {name: chart.description for name, chart in charts.items() if chart is not None}
-    assert "20 of 24 trials" in told["arms"]
-    assert "1 of 8 trials" in told["arms"]
-    assert "Of 40 trials in all" in told["outcomes"]
-    assert "s1" not in told["matrix"]
-    assert "learned: 0.58 (0.22 to 0.94) after 4 tasks, 3 task permutations" in told["learning"]
-    assert "learned: 2 items at the end; over 3 task permutations 12 stored" in told["bank"]
-    assert "rule on 16 trials" in told["judges"]
+    reported = {name: chart.description for name, chart in charts.items() if chart is not None}
+    assert "20 of 24 trials" in reported["arms"]
+    assert "1 of 8 trials" in reported["arms"]
+    assert "Of 40 trials in all" in reported["outcomes"]
+    assert "s1" not in reported["matrix"]
+    assert "learned: 0.58 (0.22 to 0.94) after 4 tasks, 3 task permutations" in reported["learning"]
+    assert "learned: 2 items at the end; over 3 task permutations 12 stored" in reported["bank"]
+    assert "rule on 16 trials" in reported["judges"]
 
 
 def test_runs_are_compared_without_their_streams(run: RunFolder, tmp_path: Path) -> None:
@@ -394,8 +394,8 @@ def test_runs_are_compared_without_their_streams(run: RunFolder, tmp_path: Path)
 def test_steps_that_were_not_decided_have_no_success(tmp_path: Path) -> None:
     folder = write(tmp_path / "run", [])
     path = folder.path / "learning" / "learned.0" / "0000.json"
-    told = step(0, 0, STREAM[0], "b00", "b01", used="lm:local", success=None)
-    path.write_text(json.dumps(told))
+    reported = step(0, 0, STREAM[0], "b00", "b01", used="lm:local", success=None)
+    path.write_text(json.dumps(reported))
     assert load(folder.path).steps["success"].isna().tolist() == [True] + [False] * 11
 
 

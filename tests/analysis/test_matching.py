@@ -98,7 +98,7 @@ def test_only_shared_tasks_are_compared_and_the_others_counted(make: Make) -> No
     found = compare_runs(one, two)
     assert (found.shared, found.only_first, found.only_second) == (8, 4, 3)
     assert found.comparisons[0].tasks == 8
-    assert found.comparisons[0].left_out == 0, "what a run lacks is told apart"
+    assert found.comparisons[0].left_out == 0, "what a run lacks is reported apart"
     assert any("selections of tasks differ" in note for note in found.notes)
 
 
@@ -116,11 +116,11 @@ def test_tasks_that_are_not_the_same_are_refused(
 ) -> None:
     one = make("one", {"a": tasks(10)})
     two = make("two", {"a": tasks(10)}, hashes={part: "other"}, task=task)
-    with pytest.raises(UsageError) as told:
+    with pytest.raises(UsageError) as reported:
         compare_runs(one, two)
-    assert told.value.code == "different-tasks"
-    assert told.value.finding.fields["tasks"] == {f"t{n:02}": what for n in range(10)}
-    assert "and 7 more" in str(told.value)
+    assert reported.value.code == "different-tasks"
+    assert reported.value.finding.fields["tasks"] == {f"t{n:02}": what for n in range(10)}
+    assert "and 7 more" in str(reported.value)
 
 
 def test_questions_in_two_languages_are_compared_by_their_golds(make: Make) -> None:
@@ -146,7 +146,7 @@ def test_questions_in_two_languages_are_compared_by_their_golds(make: Make) -> N
         compare_runs(without, english)
 
 
-def test_a_gold_that_an_old_record_lacks_is_no_difference(make: Make) -> None:
+def test_a_gold_that_an_old_record_lacks_is_not_a_difference(make: Make) -> None:
     one = make("one", {"a": tasks(4)}, task={"gold": ""}, hashes={"store": "old"})
     found = compare_runs(one, make("two", {"a": tasks(4)}))
     assert found.notes == ("the stores differ; the shared tasks' gold results have the same sizes",)
@@ -188,7 +188,7 @@ def test_metric_and_unit_are_the_first_runs_unless_named(make: Make) -> None:
     assert named.comparisons[0].unit == "group"
 
 
-def test_a_damaged_record_is_left_out_and_told(make: Make) -> None:
+def test_a_damaged_record_is_left_out_and_reported(make: Make) -> None:
     one = make("one", {"a": tasks(8)})
     (one.path / "trials" / "a" / "t03.0.json").write_text("{", encoding="utf-8")
     found = compare_runs(one, make("two", {"a": tasks(8)}))
@@ -196,7 +196,7 @@ def test_a_damaged_record_is_left_out_and_told(make: Make) -> None:
     assert (found.shared, found.only_second) == (7, 1)
 
 
-def test_what_cannot_be_compared_is_told_in_one_line(make: Make, tmp_path: Path) -> None:
+def test_what_cannot_be_compared_is_reported_in_one_line(make: Make, tmp_path: Path) -> None:
     one = make("one", {"a": tasks(4)})
     cases: list[tuple[RunFolder, dict[str, str], str]] = [
         (RunFolder(tmp_path / "none"), {}, "usage"),
@@ -208,11 +208,11 @@ def test_what_cannot_be_compared_is_told_in_one_line(make: Make, tmp_path: Path)
         (one, {"against": "a"}, "no-first-arm"),
     ]
     for other, arms, code in cases:
-        with pytest.raises(UsageError) as told:
+        with pytest.raises(UsageError) as reported:
             compare_runs(one, other, **arms)  # type: ignore[arg-type]
-        assert told.value.code == code
+        assert reported.value.code == code
         # The options of the command line mean nothing to callers from Python and the page.
-        assert "--" not in str(told.value)
+        assert "--" not in str(reported.value)
     unjudged = make("four", {"a": {}})
     unjudged.write(record("a", "t00", False).__class__(**{**record("a", "t00", False).__dict__,
                                                           "verdict": None}))  # fmt: skip
@@ -221,7 +221,7 @@ def test_what_cannot_be_compared_is_told_in_one_line(make: Make, tmp_path: Path)
     assert found.notes == ("a and a have no task that both have judged",)
 
 
-def test_runs_of_one_name_are_told_apart_by_their_folders(make: Make) -> None:
+def test_runs_of_one_name_are_distinguished_by_their_folders(make: Make) -> None:
     one, two = make("x/run", {"a": tasks(4)}), make("y/run", {"a": tasks(4)})
     (found,) = compare_runs(one, two).comparisons
     assert (found.first, found.second) == (f"{one.path}:a", f"{two.path}:a")

@@ -77,7 +77,7 @@ def run(tmp_path: Path, forest: Pack) -> Path:
     arms = [{"name": name, "agent": name, "lm": "local"} for name in ("rag", "direct")]
     folder.write_manifest({"experiment": {"name": "m", "pack": str(forest.root), "arms": arms}})
     stood = steps(("detect", {"patterns": {"KIND": 1.0}}), ("validate", {}), output(0.9))
-    mended = steps(
+    fixed = steps(
         ("detect", {"patterns": {"HEIGHT": 1.0, "NEAR": 0.5}}),
         ("validate", {}),
         ("validate", {}),
@@ -87,7 +87,7 @@ def run(tmp_path: Path, forest: Pack) -> Path:
     for one in (
         record("rag", "trees", True, trajectory=stood),
         record(
-            "rag", "above", False, trajectory=mended, status="fallback", usage=cost,
+            "rag", "above", False, trajectory=fixed, status="fallback", usage=cost,
             sparql="SELECT ?plant WHERE { ?plant t:height ?metres }", complexity="moderate",
         ),
         replace(record("rag", "near_oak", False), verdict=None, status="error", sparql=None),
@@ -208,7 +208,7 @@ def test_questions_of_one_task_are_not_independent() -> None:
     assert "over groups" in grouped["interval_by"]
 
 
-def test_a_table_of_the_other_tasks_mends_a_boast() -> None:
+def test_a_table_of_the_other_tasks_corrects_a_boast() -> None:
     # It is always sure, and right where its score is high.
     rows = [
         row(task=f"{n:02}", right=n % 2 == 0, confidence=1.0, score=0.9 if n % 2 == 0 else 0.4)
@@ -244,15 +244,15 @@ def test_a_report_is_read_as_a_run_is(tmp_path: Path, run: Path) -> None:
 @pytest.mark.parametrize(
     "text", ["{", "[]", '{"questions": []}', '{"questions": [{"task": "t"}]}', '{"agent": "rag"}']
 )
-def test_what_is_no_report_is_told_in_a_line(tmp_path: Path, text: str) -> None:
+def test_what_is_not_a_report_is_reported_in_a_line(tmp_path: Path, text: str) -> None:
     (tmp_path / "report.json").write_text(text)
-    with pytest.raises(RecordError) as told:
+    with pytest.raises(RecordError) as reported:
         read_translations([tmp_path / "report.json"])
-    assert "report.json" in str(told.value)
-    assert "\n" not in str(told.value)
+    assert "report.json" in str(reported.value)
+    assert "\n" not in str(reported.value)
 
 
-def test_what_is_no_run_is_told_in_a_line(tmp_path: Path) -> None:
+def test_what_is_not_a_run_is_reported_in_a_line(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="holds no run"):
         read_translations([tmp_path])
     gone = RunFolder(tmp_path / "gone")

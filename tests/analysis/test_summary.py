@@ -42,7 +42,7 @@ def trial(
     return TrialRecord(**{**fields, **rest})
 
 
-def test_infrastructure_errors_are_told_apart_and_bounded() -> None:
+def test_infrastructure_errors_are_distinguished_and_bounded() -> None:
     trials = [trial("a", "1", True), trial("a", "2", False), trial("a", "3", None, "error")]
     (arm,) = summarise(trials).arms
     assert (arm.trials, arm.judged, arm.errors, arm.strict) == (3, 2, 1, 1)
@@ -133,8 +133,8 @@ def test_other_judges_are_held_against_the_execution_judge() -> None:
     summary = summarise(trials)
     found = summary.arms[0].judges["lm:local"]
     assert (found.true_positives, found.false_positives, found.n) == (1, 1, 5)
-    told = summary.to_json()["arms"][0]["judges"]["lm:local"]
-    assert told["kappa"] == pytest.approx((0.6 - 0.52) / (1 - 0.52))
+    reported = summary.to_json()["arms"][0]["judges"]["lm:local"]
+    assert reported["kappa"] == pytest.approx((0.6 - 0.52) / (1 - 0.52))
 
 
 def test_the_stated_comparison_comes_first_and_the_others_are_corrected() -> None:
@@ -153,7 +153,7 @@ def test_the_stated_comparison_comes_first_and_the_others_are_corrected() -> Non
     assert summary.others[0].p_holm == pytest.approx(2 * summary.others[0].p)
     claimed = summarise(records, comparison=("new", "base"), claims=[("x", "base")])
     assert [(c.first, c.family) for c in claimed.claims] == [("x", 1)]
-    assert [(c.first, c.family) for c in claimed.others] == [("y", 1)], "no pair is told twice"
+    assert [(c.first, c.family) for c in claimed.others] == [("y", 1)], "no pair is reported twice"
     assert [a.arm for a in summarise(records, ["y", "new"]).arms] == ["y", "new", "base", "x"]
 
 
@@ -237,8 +237,8 @@ def test_committed_records_of_an_earlier_version_are_summarised(run: str) -> Non
     summary = summarise(folder.trials(), comparison=(pair[0], pair[1]), unit="group")
     assert summary.comparison is not None
     assert "unresolved" in summary.comparison.sentence()
-    told = json.loads(json.dumps(summary.to_json(), allow_nan=False))
-    assert sum(arm["trials"] for arm in told["arms"]) == sum(1 for _ in folder.trials())
+    reported = json.loads(json.dumps(summary.to_json(), allow_nan=False))
+    assert sum(arm["trials"] for arm in reported["arms"]) == sum(1 for _ in folder.trials())
 
 
 def test_with_groups_nothing_seen_is_bounded_by_groups() -> None:

@@ -110,16 +110,16 @@ def test_nothing_is_printed_of_a_run_that_fails() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "reported"),
     [
         ("{", "-: line 1, column 2: not valid JSON"),
         ("", "-: line 1, column 1: not valid JSON"),
         ('{"@op": "A", "@op": "B"}', "$: the key '@op' occurs twice"),
     ],
 )
-def test_what_is_no_program(text: str, told: str) -> None:
+def test_what_is_not_a_program(text: str, reported: str) -> None:
     result = CliRunner().invoke(app, ["run", "-"], input=text)
-    assert error(result).startswith(told)
+    assert error(result).startswith(reported)
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
@@ -142,12 +142,12 @@ def test_a_dry_run_lists_the_writes(documents: LDPServer) -> None:
         [put("a"), put("b")], *reached(documents), "--dry-run", "--allow-write", f"{BASE}a"
     )
     assert result.exit_code == 0
-    told = json.loads(result.stdout)
-    assert [(w["method"], w["url"], w["allowed"]) for w in told["writes"]] == [
+    reported = json.loads(result.stdout)
+    assert [(w["method"], w["url"], w["allowed"]) for w in reported["writes"]] == [
         ("PUT", f"{BASE}a", True),
         ("PUT", f"{BASE}b", False),
     ]
-    assert f"<{BASE}a> <http://e/p>" in told["writes"][0]["body"]
+    assert f"<{BASE}a> <http://e/p>" in reported["writes"][0]["body"]
     missing = said(op("GET", url=f"{BASE}a"), *reached(documents))
     assert "HTTP 404" in error(missing)
 
@@ -164,7 +164,7 @@ def test_a_run_that_fails_tells_its_writes_and_goes_on(
         f"done: PUT {BASE}a (201)",
         f"done: PUT {BASE}b (201)",
     ]
-    # Somebody changes what was written, and mends what was missing.
+    # Somebody changes what was written, and adds what was missing.
     assert said([put("a", p="changed"), put("later")], *options[:4]).exit_code == 0
     resumed = said(program, *options, "--resume")
     assert resumed.exit_code == 0, resumed.exception
@@ -193,8 +193,8 @@ def test_validate() -> None:
         "$[0]: unknown operation 'GTE'; did you mean 'GET'",
         "$[1].args: Str lacks the argument input (a string)",
     ]
-    told = json.loads(said(op("GTE"), "--json", command="validate").stdout)
-    assert told == [
+    reported = json.loads(said(op("GTE"), "--json", command="validate").stdout)
+    assert reported == [
         {
             "path": "$",
             "code": "unknown-operation",
@@ -216,16 +216,16 @@ def test_ops() -> None:
     assert (
         "Operations\nStr(input: str) → str" in runner.invoke(app, ["ops", "Str", "--prompt"]).stdout
     )
-    told = {one["op"]: one for one in json.loads(runner.invoke(app, ["ops", "--json"]).stdout)}
-    assert told["PUT"]["writes"]
-    assert not told["GET"]["writes"]
+    reported = {one["op"]: one for one in json.loads(runner.invoke(app, ["ops", "--json"]).stdout)}
+    assert reported["PUT"]["writes"]
+    assert not reported["GET"]["writes"]
     for options in ([], ["--json"], ["--prompt"]):
         missing = runner.invoke(app, ["ops", "Gte", *options])
         assert error(missing) == "unknown operation 'Gte'; did you mean 'GET'"
 
 
 def test_schema() -> None:
-    told = json.loads(CliRunner().invoke(app, ["schema"]).stdout)
-    assert {"GET", "ForEach"} <= set(told["$defs"])
+    reported = json.loads(CliRunner().invoke(app, ["schema"]).stdout)
+    assert {"GET", "ForEach"} <= set(reported["$defs"])
     some = json.loads(CliRunner().invoke(app, ["schema", "--only", "GET"]).stdout)
     assert "ForEach" not in some["$defs"]

@@ -130,7 +130,7 @@ def test_nothing_is_written_where_it_is_not_allowed(cli: Cli, replies: Any, pack
     assert "http://docs.example/" in said.err.strip().splitlines()[-1]
 
 
-def test_a_model_that_writes_no_program_is_told(cli: Cli, replies: Any, pack: Path) -> None:
+def test_a_model_that_writes_no_program_is_reported(cli: Cli, replies: Any, pack: Path) -> None:
     replies("I cannot.", "I cannot.")
     said = cli("algebra", "ask", "Dance!", "--pack", pack, "--repairs", "1")
     assert (said.status, said.out) == (1, "")
@@ -147,7 +147,7 @@ def test_a_wrong_program_that_is_nested_too_deeply_is_shown_as_it_came(
     assert "nested more than 64 deep" in said.err.strip().splitlines()[-1]
 
 
-def test_a_file_that_cannot_be_written_is_told_before_a_model_is_opened(
+def test_a_file_that_cannot_be_written_is_reported_before_a_model_is_opened(
     cli: Cli, replies: Any, pack: Path, tmp_path: Path
 ) -> None:
     replies(READING)

@@ -105,7 +105,7 @@ def test_without_the_option_no_step_is_shown(cli: Cli, replies: Any, forest: Pac
 
 
 @pytest.mark.parametrize(("lm", "price"), [("local", "free"), ("ollama/nobodys", "no known price")])
-def test_an_unknown_price_is_no_price(
+def test_an_unknown_price_is_not_a_price(
     cli: Cli, replies: Any, forest: Pack, lm: str, price: str
 ) -> None:
     replies({"sparql": QUERY})
@@ -158,11 +158,11 @@ def test_calls_of_tools_are_shown_with_what_they_returned() -> None:
 def test_items_of_a_bank_are_shown_to_the_agent(
     cli: Cli, replies: Any, forest: Pack, tmp_path: Path
 ) -> None:
-    told = MemoryItem(
+    reported = MemoryItem(
         "Height is in metres", "Questions for how tall trees are", "Ask t:height.", "seed"
     )
     bank = tmp_path / "bank.jsonl"
-    bank.write_bytes(Snapshot.of([told]).lines())
+    bank.write_bytes(Snapshot.of([reported]).lines())
     model = DummyLM([{"sparql": QUERY}])
     replies(model=model)
     said = asked(cli, forest, "rag", "--stream", "--memory", bank)
@@ -171,13 +171,13 @@ def test_items_of_a_bank_are_shown_to_the_agent(
     assert "Ask t:height." in str(model.history[0]["messages"])
     replies({"sparql": QUERY})
     found = json.loads(asked(cli, forest, "rag", "--json", "--memory", bank).out)
-    assert found["memory"] == [told.id]
+    assert found["memory"] == [reported.id]
     replies({"sparql": QUERY})
     assert json.loads(asked(cli, forest, "rag", "--json").out)["memory"] == []
 
 
 @pytest.mark.parametrize(("written", "reason"), [(None, "no such bank"), ("{", "is not JSON")])
-def test_a_file_that_is_no_bank_is_refused_before_a_model_is_opened(
+def test_a_file_that_is_not_a_bank_is_refused_before_a_model_is_opened(
     cli: Cli, forest: Pack, tmp_path: Path, written: str | None, reason: str
 ) -> None:
     bank = tmp_path / "bank.jsonl"

@@ -78,8 +78,8 @@ def test_an_archive_of_another_run_is_left_as_it_is(
     file = experiment_file(make_pack(2))
     cli("run", file)
     kept = Path("kept[v2]")
-    told = cli("archive", "runs/small", kept)
-    assert (told.status, told.out) == (0, "kept[v2]\n")
+    reported = cli("archive", "runs/small", kept)
+    assert (reported.status, reported.out) == (0, "kept[v2]\n")
     assert cli("archive", "runs/small", kept).status == 0
     before = (kept / "manifest.json").read_bytes()
     cli("run", file, "--out", "other", "--set", "seeds=[1]")

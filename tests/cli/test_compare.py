@@ -45,16 +45,16 @@ def test_results_go_to_standard_output_and_notes_beside_it(cli: Cli) -> None:
 def test_as_json(cli: Cli) -> None:
     said = cli("compare", FLOOR, FLOOR, "--arm", "oracle", "--with", "direct", "--json",
                "--metric", "f1", "--unit", "group")  # fmt: skip
-    told = json.loads(said.out)
-    (found,) = told["comparisons"]
-    assert (told["metric"], told["unit"], told["shared"]) == ("f1", "group", 10)
+    reported = json.loads(said.out)
+    (found,) = reported["comparisons"]
+    assert (reported["metric"], reported["unit"], reported["shared"]) == ("f1", "group", 10)
     assert (found["first"], found["second"], found["difference"]) == ("oracle", "direct", 1.0)
     # Ten tasks of seven groups: seven signs alike have p = 2/128.
     assert (found["groups"], found["p"]) == (7, 2 / 128)
 
 
 def test_bad_usage_is_one_line(cli: Cli, tmp_path: Path) -> None:
-    for words, told in (
+    for words, reported in (
         ((FLOOR, OTHERS), "the runs share no task"),
         ((BASE, tmp_path), "holds no run"),
         ((BASE, BASE, "--with", "rlm"), "--arm, --with: only the second arm is named"),
@@ -62,7 +62,7 @@ def test_bad_usage_is_one_line(cli: Cli, tmp_path: Path) -> None:
     ):
         said = cli("compare", *words)
         assert (said.status, said.out, len(said.err.splitlines())) == (1, "", 1)
-        assert told in said.err
+        assert reported in said.err
     assert cli("compare", BASE, TOOLS, "--metric", "taste").status == 2
 
 

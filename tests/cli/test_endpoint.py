@@ -50,13 +50,16 @@ def pack(make_pack: Callable[..., Path]) -> Path:
 def test_an_endpoint_is_described_to_a_program(cli: Cli, pack: Path) -> None:
     said = cli("endpoint", "describe", "--pack", pack, "--json")
     assert (said.status, said.err) == (0, "")
-    told = json.loads(said.out)
-    assert (told["name"], told["url"]) == ("Trees", "https://trees.example/sparql/")
-    assert (told["embedded"], told["describes_itself"]) == (True, True)
-    assert "http://www.w3.org/ns/sparql-service-description#BasicFederatedQuery" in told["features"]
-    assert told["graphs"] == [{"graph": "http://g/forest", "triples": 14}]
-    assert told["statistics"]["classes"] == [{"class": "http://e/Tree", "entities": 3}]
-    assert told["federated"] == [
+    reported = json.loads(said.out)
+    assert (reported["name"], reported["url"]) == ("Trees", "https://trees.example/sparql/")
+    assert (reported["embedded"], reported["describes_itself"]) == (True, True)
+    assert (
+        "http://www.w3.org/ns/sparql-service-description#BasicFederatedQuery"
+        in reported["features"]
+    )
+    assert reported["graphs"] == [{"graph": "http://g/forest", "triples": 14}]
+    assert reported["statistics"]["classes"] == [{"class": "http://e/Tree", "entities": 3}]
+    assert reported["federated"] == [
         {
             "name": "Trees",
             "url": "https://trees.example/sparql/",
@@ -70,7 +73,7 @@ def test_an_endpoint_is_described_to_a_program(cli: Cli, pack: Path) -> None:
             "examples": 1,
         },
     ]
-    assert told["prefixes"] == {"t": "http://e/"}
+    assert reported["prefixes"] == {"t": "http://e/"}
     assert "127.0.0.1" not in said.out
 
 
@@ -90,8 +93,8 @@ def test_an_address_alone_is_described(cli: Cli, trees: EndpointConfig) -> None:
     assert said.status == 0
     assert "statistics      none offered" in said.out
     assert "tried           statistics: the store holds no VoID statistics" in said.out
-    told = json.loads(cli("endpoint", "describe", "--url", trees.query_url, "--json").out)
-    assert (told["federated"], told["prefixes"], told["embedded"]) == ([], {}, False)
+    reported = json.loads(cli("endpoint", "describe", "--url", trees.query_url, "--json").out)
+    assert (reported["federated"], reported["prefixes"], reported["embedded"]) == ([], {}, False)
 
 
 def test_the_sense_card_is_part_of_the_description_and_stands_alone(cli: Cli, pack: Path) -> None:
@@ -103,9 +106,11 @@ def test_the_sense_card_is_part_of_the_description_and_stands_alone(cli: Cli, pa
     assert "127.0.0.1" not in card
     whole = cli("endpoint", "describe", "--pack", pack).out
     assert whole.endswith(card)
-    told = json.loads(cli("endpoint", "describe", "--pack", pack, "--card", "--json").out)["card"]
-    assert told["text"] == card.rstrip("\n")
-    assert f"sense card: what an agent reads ({told['tokens']} tokens)" in whole
+    reported = json.loads(cli("endpoint", "describe", "--pack", pack, "--card", "--json").out)[
+        "card"
+    ]
+    assert reported["text"] == card.rstrip("\n")
+    assert f"sense card: what an agent reads ({reported['tokens']} tokens)" in whole
 
 
 def test_an_endpoint_that_is_not_there_is_one_line(cli: Cli) -> None:

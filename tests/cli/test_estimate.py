@@ -21,9 +21,9 @@ def estimate(name: str, tmp_path: Path, *changes: str) -> RunEstimate:
     return estimate_run(experiment, folder, plan_run(experiment).jobs, sources=sources)
 
 
-def printed(told: RunEstimate, capsys: pytest.CaptureFixture[str]) -> dict[str, list[str]]:
+def printed(reported: RunEstimate, capsys: pytest.CaptureFixture[str]) -> dict[str, list[str]]:
     """Return the lines by their first cell."""
-    print_estimate(told)
+    print_estimate(reported)
     lines = [line.split("\t") for line in capsys.readouterr().out.splitlines()]
     return {cells[0]: cells[1:] for cells in lines}
 
@@ -45,15 +45,15 @@ def test_bounds_and_unknown_amounts_are_marked(
 ) -> None:
     lines = printed(estimate("uniprot_floor", tmp_path, "arms.direct.agent=react"), capsys)
     assert lines["direct"][1].startswith("≤ ")
-    told = estimate("uniprot_floor", tmp_path, "arms.*.lm=openai/no-such-model")
-    lines = printed(told, capsys)
+    reported = estimate("uniprot_floor", tmp_path, "arms.*.lm=openai/no-such-model")
+    lines = printed(reported, capsys)
     assert lines["direct"][4:] == ["?", "?"]
     assert any("with another model" in line for line in lines)
 
 
 def test_dollars_and_rate_limit(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    told = estimate("uniprot_public", tmp_path, "arms.*.lm=anthropic/claude-sonnet-4-5")
-    lines = printed(told, capsys)
+    reported = estimate("uniprot_public", tmp_path, "arms.*.lm=anthropic/claude-sonnet-4-5")
+    lines = printed(reported, capsys)
     assert lines["rlm"][5].startswith("$0.")
     assert any(line.startswith("endpoint: at least ") for line in lines)
 

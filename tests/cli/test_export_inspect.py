@@ -34,7 +34,7 @@ def test_json_says_which_arm_misses_trials(cli: Cli, tmp_path: Path) -> None:
     }
 
 
-def test_a_damaged_trial_is_told(cli: Cli, tmp_path: Path) -> None:
+def test_a_damaged_trial_is_reported(cli: Cli, tmp_path: Path) -> None:
     run = write_run(tmp_path)
     broken = run.path / records()[0].key.path
     broken.write_text("")

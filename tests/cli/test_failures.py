@@ -1,4 +1,4 @@
-"""What goes wrong is one line on standard error that names the thing and the mend."""
+"""What goes wrong is one line on standard error that names the thing and what to do."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ def one_line(said: Said, *parts: str) -> None:
     """Check that a command failed as it should, naming each of the parts."""
     assert said.status == 1
     assert said.out == ""
-    told = [line for line in said.err.splitlines() if line.startswith("reasoningbank: ")]
-    assert len(told) == 1, said.err
-    assert said.err.splitlines()[-1] == told[0]
+    reported = [line for line in said.err.splitlines() if line.startswith("reasoningbank: ")]
+    assert len(reported) == 1, said.err
+    assert said.err.splitlines()[-1] == reported[0]
     assert "Traceback" not in said.err
     for part in parts:
-        assert part in told[0]
+        assert part in reported[0]
 
 
 @pytest.mark.parametrize(
@@ -63,11 +63,11 @@ def one_line(said: Said, *parts: str) -> None:
         (("judge", "compare", "a.srj", "b.srj"), ("a.srj",)),
     ],
 )
-def test_wrong_names_are_told(cli: Cli, words: tuple[str, ...], parts: tuple[str, ...]) -> None:
+def test_wrong_names_are_reported(cli: Cli, words: tuple[str, ...], parts: tuple[str, ...]) -> None:
     one_line(cli(*words), *parts)
 
 
-def test_a_wrong_experiment_file_is_told(
+def test_a_wrong_experiment_file_is_reported(
     cli: Cli, experiment_file: Callable[..., Path], make_pack: Callable[..., Path], tmp_path: Path
 ) -> None:
     pack = make_pack(1)
@@ -82,7 +82,7 @@ def test_a_wrong_experiment_file_is_told(
     assert not (tmp_path / "runs").exists()
 
 
-def test_a_folder_that_cannot_be_written_is_told(
+def test_a_folder_that_cannot_be_written_is_reported(
     cli: Cli, experiment_file: Callable[..., Path], make_pack: Callable[..., Path], tmp_path: Path
 ) -> None:
     (tmp_path / "file").write_text("x", encoding="utf-8")
@@ -90,7 +90,7 @@ def test_a_folder_that_cannot_be_written_is_told(
     one_line(said, "file/run", "cannot be written", "--out")
 
 
-def test_the_folder_of_another_run_is_told(
+def test_the_folder_of_another_run_is_reported(
     cli: Cli, experiment_file: Callable[..., Path], make_pack: Callable[..., Path]
 ) -> None:
     pack = make_pack(2)
@@ -115,7 +115,7 @@ def test_a_damaged_record_is_named(
 
 
 @pytest.mark.parametrize("command", [("query", "ASK { ?s ?p ?o }"), ("find", "oak"), ("classes",)])
-def test_an_endpoint_that_is_down_is_told(cli: Cli, command: tuple[str, ...]) -> None:
+def test_an_endpoint_that_is_down_is_reported(cli: Cli, command: tuple[str, ...]) -> None:
     one_line(cli("endpoint", *command, "--url", DEAD), DEAD, "Connection refused")
 
 
@@ -132,7 +132,7 @@ def test_an_endpoint_that_is_down_is_recorded_as_an_error(
 
 
 @pytest.mark.parametrize("query", ["SELECT ?x WHERE {", "DROP ALL", ""])
-def test_a_wrong_query_is_told(cli: Cli, make_pack: Callable[..., Path], query: str) -> None:
+def test_a_wrong_query_is_reported(cli: Cli, make_pack: Callable[..., Path], query: str) -> None:
     one_line(cli("endpoint", "query", query, "--pack", make_pack(1)), ";")
 
 
@@ -149,7 +149,7 @@ def no_deno(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("no_deno")
-def test_a_machine_without_deno_is_told(
+def test_a_machine_without_deno_is_reported(
     cli: Cli,
     experiment_file: Callable[..., Path],
     make_pack: Callable[..., Path],
@@ -162,7 +162,7 @@ def test_a_machine_without_deno_is_told(
 
 
 @pytest.mark.usefixtures("no_deno")
-def test_doctor_lists_what_is_missing_with_the_mend(cli: Cli) -> None:
+def test_doctor_lists_what_is_missing_with_a_hint(cli: Cli) -> None:
     said = cli("doctor", "--json")
     assert said.status == 1
     checks = {check["part"]: check for check in json.loads(said.out)}
@@ -188,7 +188,7 @@ def slow_deno(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("slow_deno")
-def test_a_sandbox_that_hangs_is_told_by_doctor(cli: Cli) -> None:
+def test_a_sandbox_that_hangs_is_reported_by_doctor(cli: Cli) -> None:
     said = cli("doctor", "--json")
     checks = {check["part"]: check for check in json.loads(said.out)}
     assert (said.status, checks["Pyodide"]["ok"]) == (1, False)
@@ -197,12 +197,12 @@ def test_a_sandbox_that_hangs_is_told_by_doctor(cli: Cli) -> None:
 
 
 @pytest.mark.usefixtures("slow_deno")
-def test_a_download_of_pyodide_that_hangs_is_told() -> None:
+def test_a_download_of_pyodide_that_hangs_is_reported() -> None:
     with pytest.raises(SetupError, match=r"Pyodide was not fetched within 0\.5 s; check the net"):
         deno.fetch_pyodide()
 
 
-def test_a_port_in_use_is_told_by_the_installed_program(make_pack: Callable[..., Path]) -> None:
+def test_a_port_in_use_is_reported_by_the_installed_program(make_pack: Callable[..., Path]) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()

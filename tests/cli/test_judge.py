@@ -40,7 +40,7 @@ def test_the_rule_and_its_agreement(cli: Cli, run: RunFolder) -> None:
     assert (json.loads(again.out)["judged"], json.loads(again.out)["known"]) == (0, 2)
 
 
-def test_a_verdict_that_changed_is_told_and_fails(cli: Cli, run: RunFolder) -> None:
+def test_a_verdict_that_changed_is_reported_and_fails(cli: Cli, run: RunFolder) -> None:
     record = next(run.trials())
     verdict = {**(record.verdict or {}), "strict": False, "f1": 0.5}
     run.write(replace(record, verdict=verdict))

@@ -44,7 +44,7 @@ def test_documents_are_served_until_it_is_ended(tmp_path: Path) -> None:
     assert (folder / "a.ttl").exists()
 
 
-def test_another_base_is_told_with_its_address(tmp_path: Path) -> None:
+def test_another_base_is_reported_with_its_address(tmp_path: Path) -> None:
     process, base = start("--base", "http://data.example/x", "--store", str(tmp_path / "store"))
     end(process, signal.SIGTERM)
     assert base == "http://data.example/x/"

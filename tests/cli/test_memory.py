@@ -162,7 +162,7 @@ def test_reading_never_writes(cli: Cli, bank: Path, words: tuple[str, ...]) -> N
     assert state_of(bank.parent) == before
 
 
-def test_what_was_changed_is_told_and_taken_back(cli: Cli, bank: Path) -> None:
+def test_what_was_changed_is_reported_and_taken_back(cli: Cli, bank: Path) -> None:
     before = cli("memory", "list", bank, "--json").out
     said = cli("memory", "retire", bank, MASS.id[:6], "--reason", "of one release only")
     assert said.out == f"retired {MASS.id}: {MASS.title}\n"
@@ -175,9 +175,9 @@ def test_what_was_changed_is_told_and_taken_back(cli: Cli, bank: Path) -> None:
     undone = cli("memory", "undo", bank, last["number"]).out
     assert undone == f"undo of change 4 (of one release only): {MASS.id}\n"
     assert cli("memory", "list", bank, "--json").out == before
-    told = data(cli("memory", "undo", bank, "--json"))
-    assert (told["undone"], told["reason"]) == ([5], "undo of change 4")
-    assert [one["changed"]["status"] for one in told["changes"]] == [["active", "retired"]]
+    reported = data(cli("memory", "undo", bank, "--json"))
+    assert (reported["undone"], reported["reason"]) == ([5], "undo of change 4")
+    assert [one["changed"]["status"] for one in reported["changes"]] == [["active", "retired"]]
     assert "no change 99" in refused(cli("memory", "undo", bank, 99))
 
 
@@ -191,18 +191,20 @@ def test_a_difference_names_what_changed(cli: Cli, bank: Path, tmp_path: Path) -
         ["changed", MASS.id],
     ]
     assert found[-1][3] == "retrieved 5 → 6, success 4 → 5, evidence 2 → 1"
-    told = data(cli("memory", "diff", bank, other, "--json"))
-    assert [len(told[part]) for part in ("added", "removed", "changed")] == [1, 1, 1]
-    assert told["changed"][0]["fields"]["evidence"] == [2, 1]
+    reported = data(cli("memory", "diff", bank, other, "--json"))
+    assert [len(reported[part]) for part in ("added", "removed", "changed")] == [1, 1, 1]
+    assert reported["changed"][0]["fields"]["evidence"] == [2, 1]
     assert rows(cli("memory", "diff", bank, bank)) == []
 
 
-def test_the_time_of_an_experience_is_no_difference(cli: Cli, bank: Path, tmp_path: Path) -> None:
+def test_the_time_of_an_experience_is_not_a_difference(
+    cli: Cli, bank: Path, tmp_path: Path
+) -> None:
     first, *others = (
         replace(origin, time=f"2026-01-0{day}T00:00:00+00:00")
         for day, origin in zip((2, 1), MASS.origins, strict=True)
     )
-    # The bank keeps evidence in the order of its times, so the order is none either.
+    # The bank sorts evidence by time, so its order does not count either.
     for origins in ((first, *others), (*others, first)):
         later = replace(MASS, provenance=origins[0], evidence=tuple(origins[1:]))
         file = Snapshot.of([later, RANK, GONE]).write(tmp_path)
@@ -284,14 +286,14 @@ def test_an_import_is_taken_back_with_all_its_items(cli: Cli, bank: Path, tmp_pa
     assert rows(cli("memory", "diff", bank, copy)) == []
 
 
-def test_a_merge_is_told_as_one(cli: Cli, tmp_path: Path) -> None:
+def test_a_merge_is_reported_as_one(cli: Cli, tmp_path: Path) -> None:
     path = tmp_path / "bank.sqlite"
     same = replace(RANK, description="Other taxa", provenance=Provenance("t9"))
     with MemoryBank(path) as bank:
         bank.add([RANK, same])
         consolidate(bank)
-    told = {row[3]: row[2] for row in rows(cli("memory", "history", path))[2:]}
-    assert told == {same.id: "merge", RANK.id: f"merged into {same.id}"}
+    reported = {row[3]: row[2] for row in rows(cli("memory", "history", path))[2:]}
+    assert reported == {same.id: "merge", RANK.id: f"merged into {same.id}"}
     actions = [change["action"] for change in data(cli("memory", "history", path, "--json"))]
     assert actions == ["add", "add", "replace", "supersede"]
 
@@ -406,8 +408,8 @@ def test_which_snapshot_has_to_be_said_where_there_are_several(cli: Cli, run: Pa
 
 
 def test_the_history_of_a_run_is_that_of_a_stream(cli: Cli, run: Path) -> None:
-    told = data(cli("memory", "history", run, "--snapshot", "learned.0", "--json"))
-    assert [(row["step"], row["task"], row["action"], row["item"]) for row in told] == [
+    reported = data(cli("memory", "history", run, "--snapshot", "learned.0", "--json"))
+    assert [(row["step"], row["task"], row["action"], row["item"]) for row in reported] == [
         (0, "t0", "add", MASS.id),
         (1, "t1", "add", RANK.id),
         (1, "t1", "retire", RANK.id),
@@ -420,7 +422,7 @@ def test_the_history_of_a_run_is_that_of_a_stream(cli: Cli, run: Path) -> None:
     assert "learned.0, learned.1" in refused(cli("memory", "history", run))
 
 
-def test_a_damaged_snapshot_is_told(cli: Cli, run: Path) -> None:
+def test_a_damaged_snapshot_is_reported(cli: Cli, run: Path) -> None:
     name = Snapshot.of([MASS]).hash
     path = run / "memory" / f"{name}.jsonl"
     path.write_text(path.read_text(encoding="utf-8").replace("Two", "Three"), encoding="utf-8")

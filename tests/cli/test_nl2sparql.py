@@ -151,10 +151,10 @@ def test_a_run_that_waits_goes_on_with_the_answer(
 
 
 @pytest.mark.parametrize(
-    ("file", "told"), [("other.sqlite", "no such file"), ("c.sqlite", "no thread 'other'")]
+    ("file", "reported"), [("other.sqlite", "no such file"), ("c.sqlite", "no thread 'other'")]
 )
-def test_what_cannot_be_gone_on_with_is_told_before_anything_is_opened(
-    nl2sparql: Run, replies: Any, forest: Pack, tmp_path: Path, file: str, told: str
+def test_what_cannot_be_resumed_is_reported_before_anything_is_opened(
+    nl2sparql: Run, replies: Any, forest: Pack, tmp_path: Path, file: str, reported: str
 ) -> None:
     replies(ANALYSIS, *SOUND)
     keep = ("--pack", forest.root, "--checkpoints")
@@ -162,12 +162,12 @@ def test_what_cannot_be_gone_on_with_is_told_before_anything_is_opened(
     assert said.status == 0, said.err
     said = nl2sparql("agent", "--resume", *keep, file, "--thread", "other")
     assert (said.status, said.err.count("\n")) == (1, 1)
-    assert told in said.err
+    assert reported in said.err
     assert not (tmp_path / "other.sqlite").exists()
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "reported"),
     [
         (("agent", " "), "the question is empty"),
         (("translate", ""), "the question is empty"),
@@ -185,15 +185,15 @@ def test_what_cannot_be_gone_on_with_is_told_before_anything_is_opened(
         (("agent-viz", "-o", "graph.gif"), "end the name in .png"),
     ],
 )
-def test_what_cannot_be_is_told_in_a_line(
-    nl2sparql: Run, replies: Any, words: tuple[str, ...], told: str
+def test_what_cannot_be_is_reported_in_a_line(
+    nl2sparql: Run, replies: Any, words: tuple[str, ...], reported: str
 ) -> None:
     replies()
     said = nl2sparql(*words)
     assert said.status == 1
     assert said.err.count("\n") == 1
     assert said.err.startswith("nl2sparql: ")
-    assert told in said.err
+    assert reported in said.err
 
 
 def test_the_picture(nl2sparql: Run, forest: Pack, tmp_path: Path) -> None:
@@ -206,7 +206,7 @@ def test_the_picture(nl2sparql: Run, forest: Pack, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("words", [("agent-viz",), ("agent", QUESTION)])
-def test_a_missing_extra_is_told_in_a_line(
+def test_a_missing_extra_is_reported_in_a_line(
     nl2sparql: Run, forest: Pack, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
 ) -> None:
     found = importlib.util.find_spec

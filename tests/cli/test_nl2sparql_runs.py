@@ -106,7 +106,7 @@ def test_a_runs_records_become_tables_and_a_calibration(
     assert table is not None
     assert (table.trials, table.model) == (3, asked_as("local"))
 
-    for words, told in (
+    for words, reported in (
         (("tables", "nowhere"), "holds no run"),
         (("calibration", run, "--arm", "rlm"), "there is no arm 'rlm'"),
         (("calibration", run, "--write", "x.json"), "--arm rag, graph"),
@@ -115,7 +115,7 @@ def test_a_runs_records_become_tables_and_a_calibration(
         said = cli(*words)
         assert (said.status, said.out) == (1, "")
         assert said.err.count("\n") == 1
-        assert told in said.err
+        assert reported in said.err
 
 
 def test_an_agent_that_does_not_say_how_sure_it_is(

@@ -42,7 +42,7 @@ def test_a_store_that_fails_ends_no_run(
     assert Path("runs/small/trials/one/t000.0.json").exists()
 
 
-def test_an_address_that_takes_no_traces_is_told_before_anything_runs(
+def test_an_address_that_takes_no_traces_is_reported_before_anything_runs(
     cli: Cli, experiment_file: Callable[..., Path], make_pack: Callable[..., Path]
 ) -> None:
     said = cli("run", experiment_file(make_pack(1)), "--mlflow", "./mlruns")

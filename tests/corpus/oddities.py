@@ -101,7 +101,7 @@ ODDITIES: dict[str, Oddity] = {
                         "oxigraph-syntax"),
     "constant_left_out": _odd("Thing> }", "Thing> ; <http://example.org/p> 'blue', 7 }",
                               "unmentioned-constant"),
-    "service_untold": _odd("Thing> }", "Thing> SERVICE <https://far.example/sparql> {?s ?p ?o} }",
+    "service_unsaid": _odd("Thing> }", "Thing> SERVICE <https://far.example/sparql> {?s ?p ?o} }",
                            "federates-mismatch"),
     "service_not_there": _odd("schema:target", "spex:federatesWith <https://far.example/sparql> ; "
                               "schema:target", "federates-mismatch"),

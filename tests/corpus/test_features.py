@@ -244,13 +244,13 @@ def test_every_pattern_is_found_in_written_order() -> None:
     ]
 
 
-def test_a_construct_template_is_no_pattern() -> None:
+def test_a_construct_template_is_not_a_pattern() -> None:
     query = "CONSTRUCT { ?s <http://u/x> ?o . ?o <http://u/y> 1 } WHERE { ?s <http://u/a> ?o }"
     assert len(read_query(query).triple_patterns()) == 1
 
 
 @pytest.mark.parametrize("query", ["ASK { ?s", "ASK { ?s ?p (1 2) }", "ASK { ?s 5 6 }"])
-def test_what_is_no_query_is_one_error(query: str) -> None:
+def test_what_is_not_a_query_is_one_error(query: str) -> None:
     with pytest.raises(QueryError):
         read_query(query).triple_patterns()
 

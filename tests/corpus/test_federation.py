@@ -254,7 +254,7 @@ def test_hidden_tasks_leave_no_trace(registry: Callable[..., Registry]) -> None:
     files = {
         "secret": example("secret", secret, question="The secret question?"),
         "broken": example("broken", "SELECT {", question="Another secret?"),
-        "told": example("told", "SELECT * { ?s ?p ?o }"),
+        "reported": example("reported", "SELECT * { ?s ?p ?o }"),
     }
     open_ = registry(**files)
     hidden = registry(hidden=("secret", "broken"), **files)

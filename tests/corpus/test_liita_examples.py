@@ -89,8 +89,8 @@ def test_every_question_comes_in_both_languages(loaded: dict[tuple[str, str], Co
     for (_, language), corpus in loaded.items():
         assert [t.id for t in corpus.tasks if t.language != language] == []
     for one in SETS:
-        told = zip(loaded[one, "it"].tasks, loaded[one, "en"].tasks, strict=True)
-        for italian, english in told:
+        reported = zip(loaded[one, "it"].tasks, loaded[one, "en"].tasks, strict=True)
+        for italian, english in reported:
             assert italian.id == english.id
             assert italian.query != english.query
             assert italian.expected_sparql == english.expected_sparql

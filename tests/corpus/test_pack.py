@@ -450,7 +450,7 @@ def test_an_endpoint_without_data_is_refused_in_one_line(client: SPARQLClient) -
     assert "\n" not in said
 
 
-def test_a_service_that_fails_is_told_by_its_public_address(
+def test_a_service_that_fails_is_reported_by_its_public_address(
     config: EndpointConfig, client: SPARQLClient
 ) -> None:
     query = f"SELECT * {{ ?x t:bears ?y SERVICE {FRUIT} {{ ?y ?p ?n FILTER(<urn:none>(?n)) }} }}"

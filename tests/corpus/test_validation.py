@@ -1,4 +1,4 @@
-"""Checking a corpus: each oddity is told where it is, and none hides another."""
+"""Checking a corpus: each oddity is reported with its place, and none hides another."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def codes(findings: tuple[Finding, ...], file: str) -> set[str]:
 
 
 @pytest.mark.parametrize("name", ODDITIES)
-def test_an_oddity_is_told_by_its_file(odd: tuple[Finding, ...], name: str) -> None:
+def test_an_oddity_is_reported_by_its_file(odd: tuple[Finding, ...], name: str) -> None:
     # Ids beside the expected codes: an example without a name of its own, or with two.
     extra = {"id-mismatch"} if name == "several_examples" else set()
     assert codes(odd, f"{name}.ttl") == ODDITIES[name].codes | extra
@@ -56,7 +56,7 @@ def test_files_that_are_odd_as_files(odd: tuple[Finding, ...]) -> None:
     assert codes(odd, "empty.ttl") == codes(odd, "latin.ttl") == set()
 
 
-def test_nothing_is_told_twice_and_nothing_loaded_is_lost(
+def test_nothing_is_reported_twice_and_nothing_loaded_is_lost(
     odd: tuple[Finding, ...], tmp_path: Path
 ) -> None:
     assert len(set(odd)) == len(odd)
@@ -83,7 +83,7 @@ def test_every_finding_is_one_line_that_names_its_example(odd: tuple[Finding, ..
         ("unknown_property.ttl", "<http://www.w3.org/ns/shacl#nonsense>, which its vocabulary"),
         ("target_http.ttl", "http://EXAMPLE.org/sparql/, read as https://example.org/sparql/"),
         ("constant_left_out.ttl", "does not mention '7', 'blue'"),
-        ("service_untold.ttl", "queries <https://far.example/sparql>"),
+        ("service_unsaid.ttl", "queries <https://far.example/sparql>"),
         ("bag_as_text.ttl", "not one true or false: 'yes'"),
         ("unknown_annotation.ttl", "urn:reasoningbank:ontology#difficulty"),
     ],
@@ -139,8 +139,8 @@ def test_each_gold_is_parsed_once(folder: Folder, monkeypatch: pytest.MonkeyPatc
 
 def test_the_shapes_are_shapes_and_their_severities_are_ours() -> None:
     graph = shapes("examples.ttl")
-    conforms, _, told = pyshacl.validate(Graph(), shacl_graph=graph, meta_shacl=True)
-    assert conforms, told
+    conforms, _, reported = pyshacl.validate(Graph(), shacl_graph=graph, meta_shacl=True)
+    assert conforms, reported
     names = {SH.Violation: "error", SH.Warning: "warning", SH.Info: "info"}
     found = set(graph.subjects(RDF.type, SH.PropertyShape))
     assert len(found) > 15
@@ -161,10 +161,10 @@ def test_the_shapes_stand_alone(folder: Folder) -> None:
     data = Graph().parse(root / "a.ttl")
     assert pyshacl.validate(data, shacl_graph=graph)[0]
     data.parse(data=HEAD + 'ex:c a sh:SPARQLExecutable ; rb:bag "no" .', format="turtle")
-    conforms, _, told = pyshacl.validate(data, shacl_graph=graph)
+    conforms, _, reported = pyshacl.validate(data, shacl_graph=graph)
     assert not conforms
     for said in ("has no query", "has no question", "names no endpoint", "rb:bag"):
-        assert said in told
+        assert said in reported
 
 
 # -- golds ---------------------------------------------------------------------------------
@@ -195,8 +195,8 @@ def test_golds_are_run(
         broken="SELECT ?s {",
     )
     found = validate(root, SPARQLClient(trees))
-    told = {(f.where, f.code) for f in found if f.code != "federates-mismatch"}
-    assert told == {
+    reported = {(f.where, f.code) for f in found if f.code != "federates-mismatch"}
+    assert reported == {
         ("broken.ttl", "query-syntax"),
         ("cut.ttl", "cut-gold"),
         ("empty.ttl", "empty-gold"),
@@ -204,7 +204,7 @@ def test_golds_are_run(
     }
 
 
-def test_a_slow_gold_is_told(folder: Folder, trees: EndpointConfig) -> None:
+def test_a_slow_gold_is_reported(folder: Folder, trees: EndpointConfig) -> None:
     root = _golds(folder, a="SELECT ?s { ?s a <http://e/Tree> }")
     assert [f.code for f in validate(root, SPARQLClient(trees), slow_s=0)] == ["slow-gold"]
 

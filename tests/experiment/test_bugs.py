@@ -93,7 +93,7 @@ def last(folder: RunFolder) -> TrialRecord:
         (BudgetError("used up", budget="tokens"), None, "exhausted", 1),
     ],
 )
-def test_bugs_are_told_from_infrastructure_errors(
+def test_bugs_are_distinguished_from_infrastructure_errors(
     failing_on: Callable[..., tuple[RunFolder, list[str]]],
     error: Exception, cause: Exception | None, status: str, tries: int,
 ) -> None:  # fmt: skip

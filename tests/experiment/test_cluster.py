@@ -75,13 +75,13 @@ def test_two_workers_judge_as_one_thread_does(
     dask = threads.model_copy(update={"executor": Executor(kind="dask", workers=2)})
     assert threads.fingerprint() == dask.fingerprint()
     one, two = RunFolder(tmp_path / "one"), RunFolder(tmp_path / "two")
-    told: list[str] = []
+    reported: list[str] = []
     run_experiment(threads, one)
-    run_experiment(dask, two, on_notice=told.append)
+    run_experiment(dask, two, on_notice=reported.append)
     assert _verdicts(one) == _verdicts(two)
     assert len(_verdicts(two)) == 24
     assert all(trial.strict for trial in two.trials())
-    assert told == ["2 Dask workers, 2 trials at one time"]
+    assert reported == ["2 Dask workers, 2 trials at one time"]
     # The driver alone writes: what workers leave is in temporary folders.
     assert not (two.path / "gold").exists()
 
@@ -187,7 +187,7 @@ def _at(executor: Executor, address: str) -> Executor:
 def test_limits_are_divided_again_when_workers_join_or_leave(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    now, told, workers = [1000.0], [], {"a": 2}
+    now, reported, workers = [1000.0], [], {"a": 2}
 
     def sleep(seconds: float) -> None:
         now[0] += seconds
@@ -205,7 +205,7 @@ def test_limits_are_divided_again_when_workers_join_or_leave(
         return now[0] - began
 
     def submit(_: object, *parts: Any, **__: Any) -> Any:
-        told.append(parts[-1])
+        reported.append(parts[-1])
         raise CancelledError
 
     client = SimpleNamespace(status="running", nthreads=lambda: workers, submit=submit)
@@ -221,6 +221,6 @@ def test_limits_are_divided_again_when_workers_join_or_leave(
             assert spaced(gate) == len(workers) + 1
         assert spaced(model_gate("openai/m")) == len(workers) + 1
         assert spaced(gate_for(embedded.address)) == 1.0
-    assert told == [2, 4, 2]
+    assert reported == [2, 4, 2]
     share(1)
     assert spaced(model_gate("openai/m")) == 1.0

@@ -267,8 +267,8 @@ def test_nothing_learns_without_a_stream(arms: list[dict[str, Any]], code: str) 
 
 def test_old_spellings_are_read() -> None:
     old = learn(
-        arm("m", temperature=0.7, sampling={"tokens_of": "learned"}, linking=True),
-        arm("p", memory={"source": "placebo", "of": "learned"}),
+        arm("m", temperature=0.7, sampling={"tokens_of": "learned"}, linking=True),  # old spelling
+        arm("p", memory={"source": "placebo", "of": "learned"}),  # old spelling
         arm("t", agent="rlm", memory={"source": "learned", "of": "learned", "show": "tools"}),
     )
     new = learn(
@@ -303,11 +303,11 @@ def test_a_word_is_a_source_and_none_is_the_default() -> None:
 
 def test_banks_are_those_of_the_arm_at_the_end() -> None:
     tools = arm("tools", agent="rlm", memory={"source": "shared", "of": "learned", "show": "both"})
-    dealt = {"source": "random", "of": "tools", "show": "both"}
-    placebo = arm("placebo", agent="rlm", memory=dealt)
-    experiment = learn(tools, placebo)
+    drawn = {"source": "random", "of": "tools", "show": "both"}
+    control = arm("random", agent="rlm", memory=drawn)
+    experiment = learn(tools, control)
     arms = {one.name: one for one in experiment.arms}
-    assert bank_arm(experiment, arms["placebo"]).name == "learned"
+    assert bank_arm(experiment, arms["random"]).name == "learned"
     assert not arms["tools"].learns
 
 

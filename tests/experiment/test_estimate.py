@@ -51,16 +51,16 @@ def test_a_run_is_estimated_from_its_own_trials(
 ) -> None:
     experiment = experiment_on(make_pack(10), HOSTED, executor={"workers": 2})
     run = write_run(tmp_path / "run", experiment, record, [spent(1), spent(3)])
-    told = estimate(experiment, run)
-    (arm,) = told.arms
+    reported = estimate(experiment, run)
+    (arm,) = reported.arms
     assert (arm.match, arm.measured, arm.planned, arm.todo) == ("own", 2, 10, 8)
     assert arm.amounts == {
         "lm_calls": 16, "prompt_tokens": 1600, "completion_tokens": 160,
         "seconds": 16 / 2, "dollars": 8.0, "requests": 24,
     }  # fmt: skip
-    assert told.total == arm.amounts
+    assert reported.total == arm.amounts
     assert not arm.is_bound
-    assert json.loads(json.dumps(told.to_json()))["todo"] == 8
+    assert json.loads(json.dumps(reported.to_json()))["todo"] == 8
 
 
 def test_the_most_similar_trials_are_used(
@@ -96,8 +96,8 @@ def test_of_similar_arms_the_one_with_the_fewest_other_settings_is_used(
         write_run(tmp_path / str(calls), experiment_on(pack, arm), record, [spent(calls)] * 6)
         for calls, arm in [(1, near), (4, far)][::order]
     ]
-    (told,) = estimate(experiment_on(pack, HOSTED), tmp_path / "run", *sources).arms
-    assert (told.match, told.amounts["lm_calls"]) == ("similar", 10)
+    (reported,) = estimate(experiment_on(pack, HOSTED), tmp_path / "run", *sources).arms
+    assert (reported.match, reported.amounts["lm_calls"]) == ("similar", 10)
 
 
 def test_errors_and_damaged_records_are_left_out(
@@ -127,17 +127,17 @@ def test_the_budget_is_a_bound_without_measurements(
     experiment = experiment_on(
         make_pack(10), *arms, budget={"iterations": 4, "lm_calls": 3, "seconds": 60}
     )
-    told = {arm.arm: arm for arm in estimate(experiment, tmp_path / "run").arms}
-    assert all(arm.is_bound for arm in told.values())
-    assert told["d"].amounts["lm_calls"] == 10
-    assert told["d"].amounts["prompt_tokens"] == 10 * 8192
-    assert told["r"].amounts["lm_calls"] == 10 * 4
-    assert told["r"].amounts["completion_tokens"] == 10 * 4 * 100
-    assert told["r"].amounts["seconds"] == 10 * 60
-    assert told["u"].amounts["lm_calls"] == 10 * 3
-    assert told["h"].amounts["prompt_tokens"] is None
-    assert told["h"].amounts["dollars"] is None
-    assert told["o"].amounts["dollars"] == told["o"].amounts["lm_calls"] == 0
+    reported = {arm.arm: arm for arm in estimate(experiment, tmp_path / "run").arms}
+    assert all(arm.is_bound for arm in reported.values())
+    assert reported["d"].amounts["lm_calls"] == 10
+    assert reported["d"].amounts["prompt_tokens"] == 10 * 8192
+    assert reported["r"].amounts["lm_calls"] == 10 * 4
+    assert reported["r"].amounts["completion_tokens"] == 10 * 4 * 100
+    assert reported["r"].amounts["seconds"] == 10 * 60
+    assert reported["u"].amounts["lm_calls"] == 10 * 3
+    assert reported["h"].amounts["prompt_tokens"] is None
+    assert reported["h"].amounts["dollars"] is None
+    assert reported["o"].amounts["dollars"] == reported["o"].amounts["lm_calls"] == 0
 
 
 def test_tokens_are_priced_where_no_price_was_recorded(
@@ -168,15 +168,15 @@ def test_an_lm_judge_is_estimated_beside_its_arm(
     source = write_run(
         tmp_path / "other", experiment, record, [spent(1)] * 5, judgements={"lm:local": said}
     )
-    told = estimate(experiment, tmp_path / "run", source)
-    assert [(arm.arm, arm.agent, arm.todo) for arm in told.arms] == [
+    reported = estimate(experiment, tmp_path / "run", source)
+    assert [(arm.arm, arm.agent, arm.todo) for arm in reported.arms] == [
         ("a", "direct", 10),
         ("a", "judge", 10),
     ]
-    assert told.todo == 10
-    assert told.arms[1].amounts["prompt_tokens"] == 500
-    assert told.total["prompt_tokens"] == 1000 + 500
-    assert [arm.runs for arm in told.arms] == [(experiment.name,)] * 2
+    assert reported.todo == 10
+    assert reported.arms[1].amounts["prompt_tokens"] == 500
+    assert reported.total["prompt_tokens"] == 1000 + 500
+    assert [arm.runs for arm in reported.arms] == [(experiment.name,)] * 2
 
 
 def test_another_run_in_the_folder_is_noted(
@@ -185,9 +185,9 @@ def test_another_run_in_the_folder_is_noted(
     pack = make_pack(10)
     other = experiment_on(pack, LOCAL, seeds=[4])
     run = write_run(tmp_path / "run", other, record, [spent(1)] * 10)
-    told = estimate(experiment_on(pack, LOCAL), run)
-    assert told.todo == 10
-    assert len(told.notes) == 1
+    reported = estimate(experiment_on(pack, LOCAL), run)
+    assert reported.todo == 10
+    assert len(reported.notes) == 1
 
 
 def test_a_public_endpoint_takes_its_time(

@@ -75,7 +75,7 @@ def test_an_unknown_id_suggests_near_ones() -> None:
         ids(TaskSelection(ids=("zzzzzzzz",)))
 
 
-def test_a_selection_that_leaves_nothing_is_told() -> None:
+def test_a_selection_that_leaves_nothing_is_reported() -> None:
     with pytest.raises(UsageError, match="leaves no task"):
         ids(TaskSelection(complexity=("moderate",)))
 
@@ -100,7 +100,7 @@ def test_arms_follow_one_another_with_all_seeds(
     assert all((job.arm.name, job.task.id) == (job.key.arm, job.key.task) for job in planned)
 
 
-def test_an_arms_unknown_task_is_told(experiment_on: Callable[..., Experiment]) -> None:
+def test_an_arms_unknown_task_is_reported(experiment_on: Callable[..., Experiment]) -> None:
     experiment = experiment_on(Path("p"), {"name": "a", "agent": "oracle", "tasks": ["t77"]})
     with pytest.raises(UsageError, match="unknown task 't77'"):
         plan_trials(experiment, TASKS)

@@ -42,7 +42,7 @@ def test_trials_are_ordered_and_only_trials(
     assert found == [("a", "t1"), ("a", "t2"), ("b", "t1")]
 
 
-def test_text_that_is_no_unicode_is_kept(
+def test_text_that_is_not_unicode_is_kept(
     tmp_path: Path, record: Callable[..., TrialRecord]
 ) -> None:
     folder, written = RunFolder(tmp_path), record(sparql="ASK {} # \ud800")
@@ -63,7 +63,7 @@ def test_task_ids_make_safe_file_names() -> None:
         *('{"key": {}}', '{"version": 1, "trajectory": {}}'),
     ],
 )
-def test_a_damaged_trial_is_named_with_the_mend(
+def test_a_damaged_trial_is_named_with_a_hint(
     tmp_path: Path, record: Callable[..., TrialRecord], content: str
 ) -> None:
     folder, written = RunFolder(tmp_path), record()
@@ -75,7 +75,7 @@ def test_a_damaged_trial_is_named_with_the_mend(
         assert "\n" not in str(caught.value)
 
 
-def test_a_trial_written_meanwhile_is_no_damaged_one(
+def test_a_trial_written_meanwhile_is_not_a_damaged_one(
     tmp_path: Path, record: Callable[..., TrialRecord], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder, first, second = RunFolder(tmp_path), record(task="t1"), record(task="t2")
@@ -120,7 +120,9 @@ def test_a_trial_with_a_field_missing_or_of_another_type_is_damaged(
         ('{"experiment": "x"}', "its fields are others"),
     ],
 )
-def test_the_manifest_of_something_else_is_told(tmp_path: Path, content: str, said: str) -> None:
+def test_the_manifest_of_something_else_is_reported(
+    tmp_path: Path, content: str, said: str
+) -> None:
     (tmp_path / "manifest.json").write_text(content, encoding="utf-8")
     with pytest.raises(RecordError) as caught:
         _ = RunFolder(tmp_path).manifest
@@ -135,7 +137,7 @@ def test_a_damaged_manifest_is_named(tmp_path: Path) -> None:
         _ = RunFolder(tmp_path).manifest
 
 
-def test_a_folder_that_cannot_be_made_is_told(
+def test_a_folder_that_cannot_be_made_is_reported(
     tmp_path: Path, record: Callable[..., TrialRecord]
 ) -> None:
     (tmp_path / "file").write_text("x", encoding="utf-8")
@@ -161,7 +163,7 @@ def test_a_full_disk_leaves_the_old_file_and_no_part(
     assert [p.name for p in tmp_path.iterdir()] == ["x.json"]
 
 
-def test_what_is_no_json_leaves_no_part(tmp_path: Path) -> None:
+def test_what_is_not_json_leaves_no_part(tmp_path: Path) -> None:
     with pytest.raises(TypeError):
         write_atomically(tmp_path / "x.json", {"a": object()})
     assert list(tmp_path.iterdir()) == []

@@ -95,7 +95,7 @@ def test_old_records_get_gold_and_evidence(run: RunFolder) -> None:
     assert (run.manifest or {})["judges"]["execution"]["corpus"]
 
 
-def test_a_verdict_that_changed_is_told_and_kept(run: RunFolder) -> None:
+def test_a_verdict_that_changed_is_reported_and_kept(run: RunFolder) -> None:
     victim = by_key(run)["oracle", "t001"]
     verdict = {**(victim.verdict or {}), "strict": False, "f1": 0.25}
     run.write(replace(victim, verdict=verdict))
@@ -252,7 +252,7 @@ def test_what_cannot_be_judged_is_left_out(run: RunFolder) -> None:
     assert run.read(record.key).verdict is None
 
 
-def test_a_task_that_is_gone_and_golds_that_changed_are_told(run: RunFolder) -> None:
+def test_a_task_that_is_gone_and_golds_that_changed_are_reported(run: RunFolder) -> None:
     manifest = run.manifest or {}
     examples = Path(manifest["experiment"]["pack"]) / "examples" / "tasks.ttl"
     text = examples.read_text(encoding="utf-8")
@@ -265,7 +265,7 @@ def test_a_task_that_is_gone_and_golds_that_changed_are_told(run: RunFolder) -> 
     assert {change.key.task for change in outcome.changed} == {"t001"}
 
 
-def test_a_summary_that_is_older_than_its_verdicts_is_told(run: RunFolder) -> None:
+def test_a_summary_that_is_older_than_its_verdicts_is_reported(run: RunFolder) -> None:
     write_atomically(run.path / "summary.json", {})
     record = by_key(run)["oracle", "t000"]
     run.write(replace(record, verdict={**(record.verdict or {}), "strict": False}))
@@ -283,7 +283,7 @@ def test_a_summary_that_is_older_than_its_verdicts_is_told(run: RunFolder) -> No
         ("rule", ("nobody",), "unknown arm.*oracle, other"),
     ],
 )
-def test_what_there_is_not_is_told(
+def test_what_there_is_not_is_reported(
     run: RunFolder, judge: str, arms: tuple[str, ...], said: str
 ) -> None:
     with pytest.raises(UsageError, match=said):

@@ -131,25 +131,25 @@ def written(
 ) -> tuple[list[float], list[str]]:
     """Write a record; return the seconds that were waited, and what was reported."""
     slept: list[float] = []
-    told: list[str] = []
+    reported: list[str] = []
     monkeypatch.setattr(executors.time, "sleep", slept.append)
     state, job = StateWriter(folder.path, 1, 0, 1), Job(Arm(name="a", agent="oracle"), TASK)
     retries = Retries(write_s=write_s)
-    writer = RecordWriter(folder, retries, state, Stop(), lambda _: None, told.append)
+    writer = RecordWriter(folder, retries, state, Stop(), lambda _: None, reported.append)
     writer.ended(job, record)
     writer.finish()
-    return slept, told
+    return slept, reported
 
 
 def test_a_record_waits_for_space_and_is_written(
     tmp_path: Path, record: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = _Full(tmp_path, failures=3)
-    slept, told = written(folder, record(), 60, monkeypatch)
+    slept, reported = written(folder, record(), 60, monkeypatch)
     assert folder.exists(record().key.path)
     assert slept == [1.0, 2.0, 4.0]
-    assert len(told) == 1
-    assert "No space" in told[0]
+    assert len(reported) == 1
+    assert "No space" in reported[0]
 
 
 def test_patience_ends(tmp_path: Path, record: Make, monkeypatch: pytest.MonkeyPatch) -> None:

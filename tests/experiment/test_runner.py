@@ -39,22 +39,22 @@ Pack = Callable[..., Path]
 def test_the_oracle_is_right_on_every_task(
     tmp_path: Path, make_pack: Pack, experiment_on: Make
 ) -> None:
-    told: list[Progress] = []
+    reported: list[Progress] = []
     folder = RunFolder(tmp_path / "run")
     experiment = experiment_on(make_pack(3), seeds=[0, 1])
-    assert run_experiment(experiment, folder, on_progress=told.append) is folder
+    assert run_experiment(experiment, folder, on_progress=reported.append) is folder
     records = list(folder.trials())
     assert len(records) == 6
     assert all(record.strict and record.status == "submitted" for record in records)
     manifest = folder.manifest
     assert manifest is not None
     assert manifest["tasks"] == ["t000", "t001", "t002"]
-    assert [(p.done, p.total, p.record is None) for p in told[:3]] == [
+    assert [(p.done, p.total, p.record is None) for p in reported[:3]] == [
         (0, 6, True),
         (1, 6, False),
         (1, 6, True),
     ]
-    assert (told[-1].done, told[-1].fresh) == (6, 6)
+    assert (reported[-1].done, reported[-1].fresh) == (6, 6)
 
 
 def test_only_what_is_missing_is_run_again(
@@ -66,13 +66,13 @@ def test_only_what_is_missing_is_run_again(
     kept = tmp_path / "run" / "trials" / "oracle" / "t000.0.json"
     before = kept.stat().st_mtime_ns
     (kept.parent / "t001.0.json").unlink()
-    told: list[Progress] = []
-    run_experiment(experiment, folder, on_progress=told.append)
-    assert [p.key.task for p in told if p.record is not None] == ["t001", "t002"]
+    reported: list[Progress] = []
+    run_experiment(experiment, folder, on_progress=reported.append)
+    assert [p.key.task for p in reported if p.record is not None] == ["t001", "t002"]
     assert kept.stat().st_mtime_ns == before
-    told.clear()
-    run_experiment(experiment, folder, on_progress=told.append)
-    assert told == []
+    reported.clear()
+    run_experiment(experiment, folder, on_progress=reported.append)
+    assert reported == []
 
 
 @pytest.mark.parametrize("finished", [True, False])
@@ -96,14 +96,14 @@ def test_a_folder_that_cannot_be_written_ends_the_run_before_its_first_trial(
     tmp_path: Path, make_pack: Pack, experiment_on: Make
 ) -> None:
     (tmp_path / "file").write_text("x", encoding="utf-8")
-    told: list[Progress] = []
+    reported: list[Progress] = []
     with pytest.raises(RecordError, match="cannot be written"):
         run_experiment(
             experiment_on(make_pack(1)),
             RunFolder(tmp_path / "file" / "run"),
-            on_progress=told.append,
+            on_progress=reported.append,
         )
-    assert told == []
+    assert reported == []
 
 
 def test_a_disk_that_fills_up_keeps_what_is_there(
@@ -200,11 +200,11 @@ def test_a_folder_of_examples_is_run_against_any_endpoint(
 def test_many_at_once_are_each_run_once_and_say_how_far_they_are(
     tmp_path: Path, make_pack: Pack, experiment_on: Make
 ) -> None:
-    folder, told = RunFolder(tmp_path / "run"), []
+    folder, reported = RunFolder(tmp_path / "run"), []
     experiment = experiment_on(make_pack(10), seeds=[0, 1], executor={"workers": 6})
-    run_experiment(experiment, folder, on_progress=told.append)
+    run_experiment(experiment, folder, on_progress=reported.append)
     assert len({record.key for record in folder.trials()}) == 20
-    assert [p.done for p in told if p.record is not None] == list(range(1, 21))
+    assert [p.done for p in reported if p.record is not None] == list(range(1, 21))
     state = read_state(folder)
     assert state is not None
     assert (state.status, state.done, state.total, state.workers) == ("finished", 20, 20, 6)
@@ -238,9 +238,9 @@ def test_what_is_run_again_replaces_its_record(
     first, second, _ = (record.key for record in folder.trials())
     spoiled = replace(folder.read(second), status="error", verdict=None)
     folder.write(spoiled)
-    told: list[Progress] = []
-    run_experiment(experiment, folder, again=[second], on_progress=told.append)
-    assert [p.key for p in told if p.record is not None] == [second]
+    reported: list[Progress] = []
+    run_experiment(experiment, folder, again=[second], on_progress=reported.append)
+    assert [p.key for p in reported if p.record is not None] == [second]
     assert folder.read(second).strict
     assert "replaced" not in (folder.manifest or {}), "the infrastructure's errors are no choice"
     run_experiment(experiment, folder, again=[second])
@@ -251,9 +251,9 @@ def test_what_is_run_again_replaces_its_record(
     }  # fmt: skip
     assert summarise_run(folder).replaced == {"oracle": 1}
     folder.file(first.path).unlink()
-    told.clear()
-    run_experiment(experiment, folder, again=[second], missing=False, on_progress=told.append)
-    assert (told[-1].done, told[-1].total) == (2, 2)
+    reported.clear()
+    run_experiment(experiment, folder, again=[second], missing=False, on_progress=reported.append)
+    assert (reported[-1].done, reported[-1].total) == (2, 2)
     assert len(list(folder.trials())) == 2
     run_experiment(experiment, folder)
     assert folder.read(first).strict
@@ -286,13 +286,13 @@ def test_a_damaged_record_is_set_aside_and_its_trial_run_again(
     run_experiment(experiment, folder)
     key = next(folder.trials()).key
     folder.file(key.path).write_text('{"version": 1, "key"', encoding="utf-8")
-    told: list[str] = []
+    reported: list[str] = []
     with pytest.raises(UsageError, match="another run"):
         run_experiment(experiment_on(tmp_path / "trees", seeds=[9]), folder)
     assert list(folder.damaged())
-    run_experiment(experiment, folder, on_notice=told.append)
+    run_experiment(experiment, folder, on_notice=reported.append)
     assert folder.read(key).strict
-    assert told[0].endswith("set aside; it is run again")
+    assert reported[0].endswith("set aside; it is run again")
     assert folder.file(key.path).with_name("t000.0.json.damaged").exists()
 
 
@@ -304,10 +304,10 @@ def test_a_damaged_record_of_no_trial_that_is_asked_for_is_not_said_to_run(
     first, second = (trial.key for trial in folder.trials())
     for name in (first.path, second.path, f"trials/{first.arm}/notes.json"):
         (folder.path / name).write_text("{}", encoding="utf-8")
-    told: list[str] = []
-    run_experiment(experiment, folder, tasks=[first.task], on_notice=told.append)
+    reported: list[str] = []
+    run_experiment(experiment, folder, tasks=[first.task], on_notice=reported.append)
     said = "could not be read and was set aside"
-    again = [line.endswith("; it is run again") for line in told if said in line]
+    again = [line.endswith("; it is run again") for line in reported if said in line]
     assert again == [False, True, False]
     run_experiment(experiment, folder)
     assert [trial.key for trial in folder.trials()] == [first, second]
@@ -344,16 +344,18 @@ def test_a_compressed_record_is_not_counted_beside_its_successor(
 def test_observers_hear_of_each_record_and_end_nothing(
     tmp_path: Path, make_pack: Pack, experiment_on: Make
 ) -> None:
-    folder, heard, told = RunFolder(tmp_path / "run"), [], []
+    folder, heard, reported = RunFolder(tmp_path / "run"), [], []
 
     def observer(record: TrialRecord) -> None:
         assert folder.exists(record.key.path)
         heard.append(record.key.task)
         raise ValueError("no")
 
-    run_experiment(experiment_on(make_pack(2)), folder, observers=[observer], on_notice=told.append)
+    run_experiment(
+        experiment_on(make_pack(2)), folder, observers=[observer], on_notice=reported.append
+    )
     assert heard == ["t000", "t001"]
-    assert told == ["ValueError: no (the run goes on)"] * 2
+    assert reported == ["ValueError: no (the run goes on)"] * 2
 
 
 def test_trials_without_a_manifest_are_nobodys(

@@ -30,14 +30,14 @@ def run(sparql: str) -> Answer:
 def attempts(
     *queries: str | None,
     tokens: int = 10,
-    told: list[Any] | None = None,
+    reported: list[Any] | None = None,
     warm: list[Any] | None = None,
 ) -> Callable[[int, str, Budget, float | None], Attempt]:
     def attempt(
         number: int, note: str, budget: Budget, temperature: float | None = None
     ) -> Attempt:
-        if told is not None:
-            told.append((note, budget))
+        if reported is not None:
+            reported.append((note, budget))
         if warm is not None:
             warm.append(temperature)
         usage = Usage(lm_calls=1, prompt_tokens=tokens)
@@ -94,13 +94,13 @@ def test_a_retry_is_made_only_while_no_attempt_has_rows(
 
 
 def test_a_budget_is_of_all_attempts_together() -> None:
-    told: list[Any] = []
+    reported: list[Any] = []
     settings = SamplingSettings(k=5)
     budget = Budget(lm_calls=3, tokens=1000)
-    found = sample(settings, attempts(*"aaaaa", told=told), run, budget=budget)
+    found = sample(settings, attempts(*"aaaaa", reported=reported), run, budget=budget)
     assert len(found.others) == 2
-    assert [(left.lm_calls, left.tokens) for _, left in told] == [(3, 1000), (2, 990), (1, 980)]
-    assert all(left.iterations == budget.iterations for _, left in told)
+    assert [(left.lm_calls, left.tokens) for _, left in reported] == [(3, 1000), (2, 990), (1, 980)]
+    assert all(left.iterations == budget.iterations for _, left in reported)
 
 
 @pytest.mark.parametrize(
@@ -125,23 +125,23 @@ def test_matched_attempts_never_spend_less_than_is_wanted(tokens: int, made: int
 
 
 def test_each_attempt_has_its_own_seconds() -> None:
-    told: list[Any] = []
+    reported: list[Any] = []
 
     def slow(number: int, note: str, budget: Budget, _: float | None) -> Attempt:
-        told.append(budget.seconds)
+        reported.append(budget.seconds)
         return Attempt("a", "", "submitted", Usage(lm_calls=1, seconds=400), Trajectory())
 
     found = sample(SamplingSettings(k=3), slow, run, budget=Budget(seconds=600))
-    assert told == [600, 600, 600]
+    assert reported == [600, 600, 600]
     assert found.attempt.usage.seconds == 1200
 
 
-def test_refinements_are_told_what_running_the_last_query_gave() -> None:
-    told: list[Any] = []
+def test_refinements_see_what_the_last_query_returned() -> None:
+    reported: list[Any] = []
     settings = SamplingSettings(kind="sequential", k=4)
-    made = attempts("syntax", "none", "b", "also syntax", told=told)
+    made = attempts("syntax", "none", "b", "also syntax", reported=reported)
     found = sample(settings, made, run, budget=Budget(), prefixes={"e": "http://e/"})
-    notes = [note for note, _ in told]
+    notes = [note for note, _ in reported]
     assert notes[0] == ""
     assert "syntax" in notes[1]
     assert "It does not run: the query does not parse" in notes[1]
@@ -150,20 +150,20 @@ def test_refinements_are_told_what_running_the_last_query_gave() -> None:
     assert found.chosen.attempt.sparql == "b"
 
 
-def test_refinements_are_told_what_is_wrong_with_the_last_query() -> None:
-    told: list[Any] = []
+def test_refinements_see_what_is_wrong_with_the_last_query() -> None:
+    reported: list[Any] = []
     asked: list[tuple[str, bool]] = []
 
     def explain(query: str, empty: bool) -> list[str]:
         asked.append((query, empty))
         return [f"{query} is no name"]
 
-    made = attempts("syntax", "none", "b", told=told)
+    made = attempts("syntax", "none", "b", reported=reported)
     settings = SamplingSettings(kind="sequential", k=3)
     sample(settings, made, run, budget=Budget(), explain=explain)
     assert asked == [("syntax", False), ("none", True)]
-    assert ["is no name" in note for note, _ in told] == [False, True, True]
-    assert "It runs and returns no rows.\nnone is no name\n" in told[2][0]
+    assert ["is no name" in note for note, _ in reported] == [False, True, True]
+    assert "It runs and returns no rows.\nnone is no name\n" in reported[2][0]
 
 
 def test_refining_ends_when_a_query_with_rows_comes_again() -> None:

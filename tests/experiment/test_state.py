@@ -1,4 +1,4 @@
-"""Running, dead or finished: told apart by the system's lock, not by what a file says."""
+"""Running, dead or finished: the system's lock decides, not what a file says."""
 
 from __future__ import annotations
 
@@ -65,12 +65,12 @@ def test_a_run_that_ended_says_how(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "[]", '{"status": "running"}', "\x00\x01"])
-def test_a_broken_state_is_no_state(tmp_path: Path, text: str) -> None:
+def test_a_broken_state_is_not_a_state(tmp_path: Path, text: str) -> None:
     (tmp_path / "state.json").write_text(text, encoding="utf-8")
     assert read_state(RunFolder(tmp_path)) is None
 
 
-def test_who_may_not_write_the_lock_is_not_told_that_the_run_is_dead(
+def test_a_reader_who_may_not_write_the_lock_does_not_see_a_dead_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = RunFolder(tmp_path)

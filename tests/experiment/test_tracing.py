@@ -45,7 +45,7 @@ def no_failure(message: str) -> None:
 
 @pytest.fixture(scope="module")
 def uri(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """One database for all tests, since making one takes seconds; runs are told apart by id."""
+    """One database for all tests, since making one takes seconds; runs differ by id."""
     return f"sqlite:///{tmp_path_factory.mktemp('mlflow') / 'mlflow.db'}"
 
 
@@ -338,43 +338,43 @@ def test_a_run_that_ends_early_says_so(
     assert len(traces(client, folder)) == 1
 
 
-def test_a_failure_is_told_once_and_the_run_goes_on(folder: RunFolder, tmp_path: Path) -> None:
-    told: list[str] = []
+def test_a_failure_is_reported_once_and_the_run_goes_on(folder: RunFolder, tmp_path: Path) -> None:
+    reported: list[str] = []
     folder.write(trial("rlm", "t1", 3))
     nowhere = f"sqlite:///{tmp_path / 'no' / 'such' / 'folder' / 'x.db'}"
     (tmp_path / "no").write_text("a file, not a folder")
-    with mlflow_tracer(nowhere, folder, on_failure=told.append) as observe:
+    with mlflow_tracer(nowhere, folder, on_failure=reported.append) as observe:
         for task in ("t1", "t2", "t3"):
             folder.write(trial("rlm", task, 3))
             observe(trial("rlm", task, 3))
-    assert len(told) == 1
-    assert "the run goes on" in told[0]
-    assert "\n" not in told[0]
+    assert len(reported) == 1
+    assert "the run goes on" in reported[0]
+    assert "\n" not in reported[0]
 
 
 def test_a_store_that_hangs_holds_nobody_up(
     folder: RunFolder, uri: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    told: list[str] = []
+    reported: list[str] = []
     hang = threading.Event()
     monkeypatch.setattr(TraceStore, "log", lambda self, record: hang.wait())
     folder.write(trial("rlm", "t1", 3))
     monkeypatch.setattr(tracing, "PATIENCE_S", 0.1)
-    with mlflow_tracer(uri, folder, on_failure=told.append) as observe:
+    with mlflow_tracer(uri, folder, on_failure=reported.append) as observe:
         observe(trial("rlm", "t1", 3))
     # The store still hangs.
-    assert len(told) == 1
+    assert len(reported) == 1
     hang.set()
 
 
-def test_a_password_is_not_told(folder: RunFolder) -> None:
-    told: list[str] = []
+def test_a_password_is_not_reported(folder: RunFolder) -> None:
+    reported: list[str] = []
     address = "postgresql://me:s3cret@127.0.0.1:9/x"
     folder.write(trial("rlm", "t1", 3))
-    with mlflow_tracer(address, folder, on_failure=told.append):
+    with mlflow_tracer(address, folder, on_failure=reported.append):
         pass
-    assert len(told) == 1
-    assert "s3cret" not in told[0]
+    assert len(reported) == 1
+    assert "s3cret" not in reported[0]
 
 
 def test_nothing_global_is_changed(uri: str, folder: RunFolder) -> None:
@@ -389,7 +389,7 @@ def test_nothing_global_is_changed(uri: str, folder: RunFolder) -> None:
     assert opentelemetry.get_tracer_provider() is provider
 
 
-def test_missing_packages_and_wrong_addresses_are_told_before_the_run(
+def test_missing_packages_and_wrong_addresses_are_reported_before_the_run(
     folder: RunFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with pytest.raises(UsageError), mlflow_tracer("./mlruns", folder):
@@ -440,5 +440,5 @@ def test_streams_have_metrics_of_their_own() -> None:
     found = metrics_by_arm(learned_run.records())
     assert (found["learned/trials"], found["learned/strict"]) == (24, 20)
     assert (found["learned/stream/trials"], found["learned/stream/strict"]) == (12, 7)
-    assert found["placebo/strict_rate"] == 0.25
-    assert "placebo/stream/trials" not in found
+    assert found["random/strict_rate"] == 0.25
+    assert "random/stream/trials" not in found

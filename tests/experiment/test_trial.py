@@ -1,4 +1,4 @@
-"""One trial: judged, recorded, and infrastructure told apart from the agent."""
+"""One trial: judged, recorded, and infrastructure errors distinguished from the agent's."""
 
 from __future__ import annotations
 

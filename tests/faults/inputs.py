@@ -1,4 +1,4 @@
-"""What an agent may write: each is told in one line that says how to go on."""
+"""Wrong input of agents: each gets one line that says how to go on."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Faults that befall a run, acted out on real parts: nothing finished is lost or run twice."""
+"""Faults of runs, caused on real parts: nothing finished is lost or run twice."""

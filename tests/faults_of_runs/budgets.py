@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from lm.scripted import Reply, chat
 
-from .scene import Stage
+from .scenario import Scenario
 
 __all__ = ["BUDGETS", "Ending", "Limit", "ended"]
 
@@ -40,14 +40,14 @@ class Limit:
         value: The limit.
         status: How the trials end.
         said: Regular expression that their error matches, or what a tool said.
-        setting: What else there is to the stage.
+        setting: What else there is to the scenario.
     """
 
     name: str
     value: float
     status: str
     said: str
-    setting: Callable[[Stage], None] = field(default=lambda _: None, repr=False)
+    setting: Callable[[Scenario], None] = field(default=lambda _: None, repr=False)
 
 
 @dataclass(frozen=True)
@@ -73,29 +73,29 @@ class Ending:
     tool_calls: int
 
 
-def slow(stage: Stage) -> None:
+def slow(scenario: Scenario) -> None:
     """Let the model answer the first question of each task at once, the others late."""
-    quick = stage.model.answer
+    quick = scenario.model.answer
 
     def answer(number: int, task: int) -> Reply:
-        if stage.model.calls[task] > 1:
+        if scenario.model.calls[task] > 1:
             time.sleep(2)
         return quick(number, task)
 
-    stage.model.answer = answer
+    scenario.model.answer = answer
 
 
-def ended(limit: Limit, stage: Stage) -> Ending:
+def ended(limit: Limit, scenario: Scenario) -> Ending:
     """Run trials of an agent that would look for ever, under a budget."""
-    stage.experiment(
+    scenario.experiment(
         agent="react",
         lm="gpt-4o-mini",
         rest=f'[tasks]\nids = ["t001", "t002"]\n[budget]\n{limit.name} = {limit.value}\n',
     )
-    stage.model.answer = lambda number, task: chat(LOOKS.format(number=number, task=task))
-    limit.setting(stage)
-    done = stage.run()
-    records = list(stage.records())
+    scenario.model.answer = lambda number, task: chat(LOOKS.format(number=number, task=task))
+    limit.setting(scenario)
+    done = scenario.run()
+    records = list(scenario.records())
     tools = [
         str(record.trajectory.resolve(event.data.get("error") or ""))
         for record in records

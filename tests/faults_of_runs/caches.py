@@ -12,40 +12,40 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from .changes import endpoint_counts_as_public
-from .nursery import Done
-from .scene import Fault, Stage
+from .commands import Done
+from .scenario import Fault, Scenario
 
 __all__ = ["CACHES"]
 
 
-def gold(stage: Stage, number: int) -> Path:
-    (found,) = (stage.path / "gold").glob(f"t{number:03}.*.parquet")
+def gold(scenario: Scenario, number: int) -> Path:
+    (found,) = (scenario.path / "gold").glob(f"t{number:03}.*.parquet")
     return found
 
 
-def poisoned(change: Callable[[Stage], object]) -> Callable[[Stage], Done]:
+def poisoned(change: Callable[[Scenario], object]) -> Callable[[Scenario], Done]:
     """Return what runs a run, poisons what it kept, and runs its trials again."""
 
-    def act(stage: Stage) -> Done:
-        first = stage.run(endpoint_counts_as_public)
+    def inject(scenario: Scenario) -> Done:
+        first = scenario.run(endpoint_counts_as_public)
         assert first.status == 0, first.err
-        change(stage)
-        shutil.rmtree(stage.path / "trials")
-        return stage.run(endpoint_counts_as_public)
+        change(scenario)
+        shutil.rmtree(scenario.path / "trials")
+        return scenario.run(endpoint_counts_as_public)
 
-    return act
+    return inject
 
 
-def overwrite(name: str, change: Callable[[bytes], bytes]) -> Callable[[Stage], object]:
+def overwrite(name: str, change: Callable[[bytes], bytes]) -> Callable[[Scenario], object]:
     """Return what overwrites a database, all of which is in its file."""
 
-    def act(stage: Stage) -> None:
-        file = stage.cache / name
+    def inject(scenario: Scenario) -> None:
+        file = scenario.cache / name
         with contextlib.closing(sqlite3.connect(file)) as database:
             database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         file.write_bytes(change(file.read_bytes()))
 
-    return act
+    return inject
 
 
 def garbage(content: bytes) -> bytes:
@@ -56,17 +56,17 @@ def cut(content: bytes) -> bytes:
     return content[:3_000]
 
 
-def execute(name: str, statement: str) -> Callable[[Stage], object]:
-    def act(stage: Stage) -> None:
-        with contextlib.closing(sqlite3.connect(stage.cache / name)) as database, database:
+def execute(name: str, statement: str) -> Callable[[Scenario], object]:
+    def inject(scenario: Scenario) -> None:
+        with contextlib.closing(sqlite3.connect(scenario.cache / name)) as database, database:
             assert database.execute(statement).rowcount > 0
 
-    return act
+    return inject
 
 
-def other_rows(stage: Stage) -> None:
+def other_rows(scenario: Scenario) -> None:
     """Change the rows of a gold, and leave what its file says of itself."""
-    path = gold(stage, 2)
+    path = gold(scenario, 2)
     table = pq.read_table(path)
     wrong = pa.array(["<http://e/moss>"] * table.num_rows)
     pq.write_table(table.set_column(0, "plant", wrong), path)
@@ -78,14 +78,16 @@ ANEW = "computing the gold again"
 CACHES = [
     Fault(
         "a gold overwritten by garbage",
-        poisoned(lambda stage: gold(stage, 2).write_bytes(b"garbage" * 100)),
+        poisoned(lambda scenario: gold(scenario, 2).write_bytes(b"garbage" * 100)),
         ANEW,
         0,
         6,
     ),
     Fault(
         "half of a gold",
-        poisoned(lambda stage: gold(stage, 2).write_bytes(gold(stage, 2).read_bytes()[:400])),
+        poisoned(
+            lambda scenario: gold(scenario, 2).write_bytes(gold(scenario, 2).read_bytes()[:400])
+        ),
         ANEW,
         0,
         6,
@@ -93,7 +95,7 @@ CACHES = [
     Fault("a gold with other rows", poisoned(other_rows), ANEW, 0, 6),
     Fault(
         "another task's gold under its name",
-        poisoned(lambda stage: shutil.copyfile(gold(stage, 5), gold(stage, 2))),
+        poisoned(lambda scenario: shutil.copyfile(gold(scenario, 5), gold(scenario, 2))),
         ANEW,
         0,
         6,

@@ -97,11 +97,11 @@ def clock_that_jumps_back() -> None:
     now = time.time
     looks: list[float] = []
 
-    def told() -> float:
+    def reported() -> float:
         looks.append(0.0)
         return now() - (86_400.0 if len(looks) > 2 else 0.0)
 
-    time.time = told
+    time.time = reported
 
 
 def _die_replacing(name: str) -> None:

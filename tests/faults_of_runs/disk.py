@@ -1,4 +1,4 @@
-"""What befalls the disk of a run, and the files on it."""
+"""Faults of a run's disk and of the files on it."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from collections.abc import Callable
 from lm.scripted import Reply
 
 from .changes import QUOTA, disk_quota, without_rights
+from .commands import Command, Done
 from .model import right
-from .nursery import Command, Done
-from .scene import Fault, Stage
+from .scenario import Fault, Scenario
 
 __all__ = ["DISK", "FILES", "wait_for"]
 
@@ -36,77 +36,77 @@ def wordy(_: int, task: int) -> Reply:
     return reply
 
 
-def full(stage: Stage) -> Done:
-    stage.model.answer = wordy
-    return stage.run(disk_quota)
+def full(scenario: Scenario) -> Done:
+    scenario.model.answer = wordy
+    return scenario.run(disk_quota)
 
 
-def full_for_a_while(stage: Stage) -> Done:
-    stage.model.answer = wordy
-    stage.experiment(retries={"write_s": 30})
-    command = stage.begin(disk_quota)
+def full_for_a_while(scenario: Scenario) -> Done:
+    scenario.model.answer = wordy
+    scenario.experiment(retries={"write_s": 30})
+    command = scenario.begin(disk_quota)
     wait_for(command, "writing is retried")
     unbounded = (resource.RLIM_INFINITY, resource.RLIM_INFINITY)
     resource.prlimit(command.pid, resource.RLIMIT_FSIZE, unbounded)
     return command.wait()
 
 
-def read_only(stage: Stage) -> Done:
-    stage.path.mkdir()
-    stage.path.chmod(0o555)
-    stage.mending.callback(stage.path.chmod, 0o755)
-    return stage.run(without_rights)
+def read_only(scenario: Scenario) -> Done:
+    scenario.path.mkdir()
+    scenario.path.chmod(0o555)
+    scenario.repairs.callback(scenario.path.chmod, 0o755)
+    return scenario.run(without_rights)
 
 
-def read_only_later(stage: Stage) -> Done:
-    stage.model.hold(3)
-    command = stage.begin(without_rights)
-    assert stage.model.held.wait(120), command.err
-    folder = stage.trial(0).parent
+def read_only_later(scenario: Scenario) -> Done:
+    scenario.model.hold(3)
+    command = scenario.begin(without_rights)
+    assert scenario.model.held.wait(120), command.err
+    folder = scenario.trial(0).parent
     folder.chmod(0o555)
-    stage.mending.callback(folder.chmod, 0o755)
-    stage.model.release.set()
+    scenario.repairs.callback(folder.chmod, 0o755)
+    scenario.model.release.set()
     return command.wait()
 
 
-def after(change: Callable[[Stage], object]) -> Callable[[Stage], Done]:
+def after(change: Callable[[Scenario], object]) -> Callable[[Scenario], Done]:
     """Return what finishes a run, changes its files, and gives the command again."""
 
-    def act(stage: Stage) -> Done:
-        first = stage.run()
+    def inject(scenario: Scenario) -> Done:
+        first = scenario.run()
         assert first.status == 0, first.err
-        change(stage)
-        return stage.run()
+        change(scenario)
+        return scenario.run()
 
-    return act
+    return inject
 
 
-def spoiled(content: bytes) -> Callable[[Stage], Done]:
+def spoiled(content: bytes) -> Callable[[Scenario], Done]:
     """Return what finishes a run, spoils its third trial, and gives the command again."""
-    return after(lambda stage: stage.trial(2).write_bytes(content))
+    return after(lambda scenario: scenario.trial(2).write_bytes(content))
 
 
-def halved(stage: Stage) -> None:
-    os.truncate(stage.trial(2), stage.trial(2).stat().st_size // 2)
+def halved(scenario: Scenario) -> None:
+    os.truncate(scenario.trial(2), scenario.trial(2).stat().st_size // 2)
 
 
-def another(stage: Stage) -> None:
-    shutil.copyfile(stage.trial(1), stage.trial(2))
+def another(scenario: Scenario) -> None:
+    shutil.copyfile(scenario.trial(1), scenario.trial(2))
 
 
-def no_manifest(content: str) -> Callable[[Stage], Done]:
+def no_manifest(content: str) -> Callable[[Scenario], Done]:
     """Return what spoils the manifest, and restores it before the command is given again."""
 
-    def change(stage: Stage) -> None:
-        manifest = stage.path / "manifest.json"
-        stage.mending.callback(manifest.write_bytes, manifest.read_bytes())
+    def change(scenario: Scenario) -> None:
+        manifest = scenario.path / "manifest.json"
+        scenario.repairs.callback(manifest.write_bytes, manifest.read_bytes())
         manifest.write_text(content, encoding="utf-8")
 
     return after(change)
 
 
-def spoil(name: str, content: str) -> Callable[[Stage], Done]:
-    return after(lambda stage: (stage.path / name).write_text(content, encoding="utf-8"))
+def spoil(name: str, content: str) -> Callable[[Scenario], Done]:
+    return after(lambda scenario: (scenario.path / name).write_text(content, encoding="utf-8"))
 
 
 DISK = [

@@ -1,4 +1,4 @@
-"""A model on loopback that replays what it is told, and remembers what it was asked."""
+"""A model on loopback that replays given replies, and remembers what it was asked."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What befalls the endpoint and the model of a run."""
+"""Faults of a run's endpoint and model."""
 
 from __future__ import annotations
 
@@ -9,45 +9,47 @@ from collections.abc import Callable
 from lm.scripted import Reply, chat, failure
 
 from .changes import hurried
+from .commands import Done
 from .model import right
-from .nursery import Done
-from .scene import Fault, Stage, third_trial
+from .scenario import Fault, Scenario, third_trial
 
 __all__ = ["ENDPOINT", "MODEL", "REPLIES", "down_for", "storm"]
 
 
-def down_for(stage: Stage, seconds: float, *changes: Callable[[], None]) -> Done:
+def down_for(scenario: Scenario, seconds: float, *changes: Callable[[], None]) -> Done:
     """Let the endpoint be down for a while, from the third trial on."""
-    command = third_trial(stage, *changes)
-    stage.endpoint.close()
-    opening = threading.Timer(seconds, stage.endpoint.open)
+    command = third_trial(scenario, *changes)
+    scenario.endpoint.close()
+    opening = threading.Timer(seconds, scenario.endpoint.open)
     opening.start()
-    stage.model.release.set()
+    scenario.model.release.set()
     done = command.wait(seconds + 120)
     opening.join()
     return done
 
 
-def briefly_down(stage: Stage) -> Done:
-    stage.experiment(retries={"backoff_s": 0.2})
-    return down_for(stage, 1.0)
+def briefly_down(scenario: Scenario) -> Done:
+    scenario.experiment(retries={"backoff_s": 0.2})
+    return down_for(scenario, 1.0)
 
 
-def gone(stage: Stage) -> Done:
-    command = third_trial(stage)
-    stage.endpoint.close()
-    stage.mending.callback(stage.endpoint.open)
-    stage.model.release.set()
+def gone(scenario: Scenario) -> Done:
+    command = third_trial(scenario)
+    scenario.endpoint.close()
+    scenario.repairs.callback(scenario.endpoint.open)
+    scenario.model.release.set()
     return command.wait()
 
 
-def never_there(stage: Stage) -> Done:
-    stage.endpoint.close()
-    stage.mending.callback(stage.endpoint.open)
-    return stage.run(hurried)
+def never_there(scenario: Scenario) -> Done:
+    scenario.endpoint.close()
+    scenario.repairs.callback(scenario.endpoint.open)
+    return scenario.run(hurried)
 
 
-def storm(stage: Stage, seconds: float, retry_after: str, *changes: Callable[[], None]) -> Done:
+def storm(
+    scenario: Scenario, seconds: float, retry_after: str, *changes: Callable[[], None]
+) -> Done:
     """Let the model refuse every call for a while, from the third trial on."""
     began: list[float] = []
 
@@ -58,55 +60,55 @@ def storm(stage: Stage, seconds: float, retry_after: str, *changes: Callable[[],
             return failure(429, "slow down", "rate_limit_exceeded", retry_after=retry_after)
         return right(task)
 
-    stage.model.answer = answer
-    return stage.begin(*changes).wait(seconds + 120)
+    scenario.model.answer = answer
+    return scenario.begin(*changes).wait(seconds + 120)
 
 
-def always(status: int) -> Callable[[Stage], Done]:
+def always(status: int) -> Callable[[Scenario], Done]:
     """Return what lets the model fail from the third call on, for good."""
 
-    def act(stage: Stage) -> Done:
-        stage.experiment(retries={"infrastructure": 1})
-        stage.model.answer = lambda number, task: (
+    def inject(scenario: Scenario) -> Done:
+        scenario.experiment(retries={"infrastructure": 1})
+        scenario.model.answer = lambda number, task: (
             right(task) if number < 3 else failure(status, "no", retry_after="0")
         )
-        stage.mending.callback(well, stage)
-        return stage.run(hurried)
+        scenario.repairs.callback(well, scenario)
+        return scenario.run(hurried)
 
-    return act
-
-
-def well(stage: Stage) -> None:
-    stage.model.answer = lambda _, task: right(task)
+    return inject
 
 
-def model_gone(stage: Stage) -> Done:
-    stage.experiment(retries={"infrastructure": 1})
-    command = third_trial(stage, hurried)
-    stage.model.close()
-    stage.mending.callback(stage.model.open)
+def well(scenario: Scenario) -> None:
+    scenario.model.answer = lambda _, task: right(task)
+
+
+def model_gone(scenario: Scenario) -> Done:
+    scenario.experiment(retries={"infrastructure": 1})
+    command = third_trial(scenario, hurried)
+    scenario.model.close()
+    scenario.repairs.callback(scenario.model.open)
     return command.wait()
 
 
-def hanging(stage: Stage) -> Done:
-    stage.experiment(rest="[budget]\nseconds = 1\n")
-    stage.model.hold(3)
-    done = stage.run()
-    stage.model.release.set()
+def hanging(scenario: Scenario) -> Done:
+    scenario.experiment(rest="[budget]\nseconds = 1\n")
+    scenario.model.hold(3)
+    done = scenario.run()
+    scenario.model.release.set()
     return done
 
 
-def replying(content: object) -> Callable[[Stage], Done]:
+def replying(content: object) -> Callable[[Scenario], Done]:
     """Return what lets the third call be answered so."""
     reply = chat(content) if isinstance(content, str) else Reply(200, content)
 
-    def act(stage: Stage) -> Done:
-        stage.experiment(retries={"infrastructure": 0})
-        stage.model.answer = lambda _, task: reply if task == 2 else right(task)
-        stage.mending.callback(well, stage)
-        return stage.run(hurried)
+    def inject(scenario: Scenario) -> Done:
+        scenario.experiment(retries={"infrastructure": 0})
+        scenario.model.answer = lambda _, task: reply if task == 2 else right(task)
+        scenario.repairs.callback(well, scenario)
+        return scenario.run(hurried)
 
-    return act
+    return inject
 
 
 RERUN = ("rerun", "run", "--status", "error", "--missing")

@@ -1,4 +1,4 @@
-"""`docs/robustness.md`, made from what really came of the faults."""
+"""`docs/robustness.md`, made from what the faults really led to."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 from . import caches, disk, network, process, readers
 from .budgets import BUDGETS, Ending, Limit
-from .scene import Fault, Seen
+from .scenario import Fault, Seen
 
 __all__ = ["GROUPS", "PAGE", "lost", "render"]
 

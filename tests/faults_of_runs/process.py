@@ -1,4 +1,4 @@
-"""What befalls the process of a run."""
+"""Faults of a run's process."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from .changes import (
     dies_writing_the_manifest,
     interrupted_at_the_manifest,
 )
+from .commands import Done
 from .disk import wait_for
-from .nursery import Done
-from .scene import Fault, Stage, third_trial
+from .scenario import Fault, Scenario, third_trial
 
 __all__ = ["CLOCK", "PARTS", "PROCESS"]
 
@@ -26,80 +26,80 @@ __all__ = ["CLOCK", "PARTS", "PROCESS"]
 ENDING = "interrupt again to abandon"
 
 
-def killed(stage: Stage) -> Done:
-    command = third_trial(stage)
+def killed(scenario: Scenario) -> Done:
+    command = third_trial(scenario)
     command.send(signal.SIGKILL)
     done = command.wait()
-    stage.model.release.set()
+    scenario.model.release.set()
     return done
 
 
-def interrupted(stage: Stage, by: signal.Signals) -> Done:
-    command = third_trial(stage)
+def interrupted(scenario: Scenario, by: signal.Signals) -> Done:
+    command = third_trial(scenario)
     command.send(by)
     wait_for(command, ENDING)
-    stage.model.release.set()
+    scenario.model.release.set()
     return command.wait()
 
 
-def interrupted_twice(stage: Stage) -> Done:
-    command = third_trial(stage)
+def interrupted_twice(scenario: Scenario) -> Done:
+    command = third_trial(scenario)
     command.press_ctrl_c()
     wait_for(command, ENDING)
     command.press_ctrl_c()
     done = command.wait()
-    stage.model.release.set()
+    scenario.model.release.set()
     return done
 
 
-def interrupted_early(stage: Stage) -> Done:
+def interrupted_early(scenario: Scenario) -> Done:
     """Interrupt before the endpoint is opened."""
-    stage.experiment(embedded=True)
-    return stage.run(interrupted_at_the_manifest)
+    scenario.experiment(embedded=True)
+    return scenario.run(interrupted_at_the_manifest)
 
 
-def endpoint_killed(stage: Stage) -> Done:
+def endpoint_killed(scenario: Scenario) -> Done:
     """Kill the endpoint that the run serves by itself."""
-    stage.experiment(embedded=True)
-    command = third_trial(stage)
+    scenario.experiment(embedded=True)
+    command = third_trial(scenario)
     for pid in children(command.pid, "oxigraph serve"):
         os.kill(pid, signal.SIGKILL)
-    stage.model.release.set()
+    scenario.model.release.set()
     return command.wait()
 
 
-def sandbox_killed(stage: Stage) -> Done:
+def sandbox_killed(scenario: Scenario) -> Done:
     """Kill the sandbox while its trial waits for the model."""
-    stage.experiment(agent="rlm", rest='[tasks]\nids = ["t002"]\n')
-    stage.planned = 1
+    scenario.experiment(agent="rlm", rest='[tasks]\nids = ["t002"]\n')
+    scenario.planned = 1
     # No turn repeats another: a repeated one would not be run.
-    stage.model.answer = lambda number, task: code(
+    scenario.model.answer = lambda number, task: code(
         RUNS if number == 1 else f"{SUBMITS}  # {number}", task
     )
-    stage.model.hold(2)
-    command = stage.begin()
-    assert stage.model.held.wait(60), command.err
+    scenario.model.hold(2)
+    command = scenario.begin()
+    assert scenario.model.held.wait(60), command.err
     killed = [os.kill(pid, signal.SIGKILL) for pid in children(command.pid, "runner.js")]
     assert killed
-    stage.model.release.set()
+    scenario.model.release.set()
     return command.wait()
 
 
-def worker_killed(stage: Stage) -> Done:
+def worker_killed(scenario: Scenario) -> Done:
     """Kill one of two Dask workers in the midst of its trial."""
-    stage.experiment(agent="oracle", rest='[executor]\nkind = "dask"\nworkers = 2\n')
-    stage.endpoint.hold()
-    command = stage.begin()
-    assert stage.endpoint.held.wait(120), command.err
+    scenario.experiment(agent="oracle", rest='[executor]\nkind = "dask"\nworkers = 2\n')
+    scenario.endpoint.hold()
+    command = scenario.begin()
+    assert scenario.endpoint.held.wait(120), command.err
     os.kill(max(children(command.pid, "spawn_main")), signal.SIGKILL)
-    stage.endpoint.release.set()
+    scenario.endpoint.release.set()
     return command.wait(120)
 
 
-def two_at_once(stage: Stage) -> Done:
-    first = third_trial(stage)
-    second = stage.run()
-    stage.model.release.set()
+def two_at_once(scenario: Scenario) -> Done:
+    first = third_trial(scenario)
+    second = scenario.run()
+    scenario.model.release.set()
     assert first.wait().status == 0
     return second
 

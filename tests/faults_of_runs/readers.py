@@ -6,30 +6,30 @@ import os
 import shutil
 from collections.abc import Callable
 
-from .nursery import Done
-from .scene import Fault, Stage
+from .commands import Done
+from .scenario import Fault, Scenario
 
 __all__ = ["READERS"]
 
 
-def reading(*words: str) -> Callable[[Stage], Done]:
+def reading(*words: str) -> Callable[[Scenario], Done]:
     """Return what finishes a run, cuts its third trial's file off, and reads the run."""
 
-    def act(stage: Stage) -> Done:
-        first = stage.run()
+    def inject(scenario: Scenario) -> Done:
+        first = scenario.run()
         assert first.status == 0, first.err
-        os.truncate(stage.trial(2), LEFT)
-        return stage.command(*words)
+        os.truncate(scenario.trial(2), LEFT)
+        return scenario.command(*words)
 
-    return act
+    return inject
 
 
-def comparing(stage: Stage) -> Done:
-    first = stage.run()
+def comparing(scenario: Scenario) -> Done:
+    first = scenario.run()
     assert first.status == 0, first.err
-    shutil.copytree(stage.path, stage.folder / "other")
-    os.truncate(stage.trial(2), LEFT)
-    return stage.command("compare", "run", "other")
+    shutil.copytree(scenario.path, scenario.folder / "other")
+    os.truncate(scenario.trial(2), LEFT)
+    return scenario.command("compare", "run", "other")
 
 
 #: Bytes that are left of the file.

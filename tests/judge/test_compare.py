@@ -51,7 +51,7 @@ def test_one_mapping_holds_for_all_rows() -> None:
     assert scores(found) == (False, 0.5, 0.5, 0.5)
 
 
-def test_columns_with_the_same_values_are_told_apart_by_their_rows() -> None:
+def test_columns_with_the_same_values_are_distinguished_by_their_rows() -> None:
     gold = table("x y z", (A, B, "1"), (B, A, "2"), (C, C, "3"))
     found = compare(gold, table("u v w", (B, "1", A), (A, "2", B), (C, "3", C)))
     assert found.strict
@@ -372,7 +372,7 @@ def test_the_work_grows_with_the_number_of_rows() -> None:
     assert steps(8_000) < 5 * steps(2_000)
 
 
-def test_one_wrong_row_of_many_is_told() -> None:
+def test_one_wrong_row_of_many_is_reported() -> None:
     rows = [(f"<http://e/p{i}>", f'"name {i % 500}"@en', f"_:b{i // 3}") for i in range(10_000)]
     wrong = [*rows[:5], ('"else"', *rows[5][1:]), *rows[6:]]
     found = compare(table("a b c", *rows), table("w x y", *wrong[::-1]))

@@ -43,9 +43,9 @@ def test_what_came_and_what_went_is_the_answer(changes: DocumentChanges) -> None
     )
     answer = changes.answer(update, timeout_s=20)
     assert (answer.form, answer.n_rows) == ("graph", 4)
-    told = answer.table.column("predicate").to_pylist()
-    assert sum("removed" in text for text in told) == 1
-    assert sum("document=http%3A%2F%2Fdocs.example%2Fnew" in text for text in told) == 2
+    reported = answer.table.column("predicate").to_pylist()
+    assert sum("removed" in text for text in reported) == 1
+    assert sum("document=http%3A%2F%2Fdocs.example%2Fnew" in text for text in reported) == 2
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_a_turned_triple_is_another_one(changes: DocumentChanges) -> None:
     assert not compare(gold, changes.answer(insert("e:b e:knows e:a"), timeout_s=20)).lenient
 
 
-def test_what_is_no_document_does_not_count(changes: DocumentChanges) -> None:
+def test_what_is_not_a_document_does_not_count(changes: DocumentChanges) -> None:
     elsewhere = insert("e:a e:b 1", "http://elsewhere.example/x")
     update = f"{elsewhere} ; INSERT DATA {{ <http://e/a> <http://e/b> 2 }}"
     assert changes.answer(update, timeout_s=20).is_empty
@@ -91,7 +91,7 @@ def test_what_was_there_is_no_change_however_it_is_spelled(tmp_path: Path) -> No
     assert compare(one, changes.answer(put, timeout_s=20)).strict
 
 
-def test_more_than_can_be_compared_is_told(
+def test_more_than_can_be_compared_is_reported(
     changes: DocumentChanges, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(documents, "_MOST_TRIPLES", 3)
@@ -101,7 +101,7 @@ def test_more_than_can_be_compared_is_told(
 
 
 @pytest.mark.parametrize(
-    ("update", "told"),
+    ("update", "reported"),
     [
         ("INSERT DATA { GRAPH", "does not run"),
         ("SELECT * WHERE { ?s ?p ?o }", "does not run"),
@@ -114,8 +114,8 @@ def test_more_than_can_be_compared_is_told(
         ),
     ],
 )
-def test_what_is_no_such_update_is_told(changes: DocumentChanges, update: str, told: str) -> None:
-    with pytest.raises(QueryError, match=told):
+def test_a_wrong_update_is_reported(changes: DocumentChanges, update: str, reported: str) -> None:
+    with pytest.raises(QueryError, match=reported):
         changes.answer(update, timeout_s=20)
 
 

@@ -223,7 +223,7 @@ def test_a_query_that_takes_too_long_scores_nothing(client: SPARQLClient, tmp_pa
     assert (found.status, codes(found)) == ("gold_defect", ["gold-timed-out"])
 
 
-def test_a_result_that_the_caps_cut_is_told(client: SPARQLClient, tmp_path: Path) -> None:
+def test_a_result_that_the_caps_cut_is_reported(client: SPARQLClient, tmp_path: Path) -> None:
     few = ExecutionJudge(client, GoldStore(tmp_path, "store"), max_rows=60)
     found = one(few, "SELECT ?x { ?x a e:Even }", "SELECT ?x { ?x e:size ?s } ORDER BY ?x")
     assert found.truncated

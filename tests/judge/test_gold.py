@@ -99,7 +99,7 @@ def test_a_failing_gold_is_a_defect_and_tried_again_by_the_next_store(tmp_path: 
     assert not GoldStore(tmp_path, "h").gold(TASK, Engine(ROWS)).defect
 
 
-def test_a_gold_that_a_busy_machine_made_late_is_no_defect_for_ever(tmp_path: Path) -> None:
+def test_a_gold_that_a_busy_machine_made_late_is_not_a_permanent_defect(tmp_path: Path) -> None:
     slow = Engine(QueryTimeoutError("the query timed out", where="E"))
     golds = GoldStore(tmp_path, "h")
     assert defect(golds.gold(TASK, slow)) == "gold-timed-out"
@@ -204,7 +204,7 @@ def test_threads_compute_a_gold_once(tmp_path: Path) -> None:
     assert len(engine.asked) == 1
 
 
-def test_a_folder_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_written_is_reported(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(RecordError, match="check space and permissions"):
         GoldStore(tmp_path / "file" / "gold", "h").gold(TASK, Engine(ROWS))

@@ -35,7 +35,7 @@ YES = {"checked": "a; b", "reason": "All is there.", "success": "yes", "confiden
 
 
 class Listening(DummyLM):  # type: ignore[misc]
-    """Replies as it is told, and keeps what it was asked."""
+    """Gives scripted replies, and keeps what it was asked."""
 
     def __init__(self, *replies: dict[str, str]) -> None:
         super().__init__(list(replies))
@@ -159,7 +159,7 @@ class Raw(dspy.BaseLM):  # type: ignore[misc]
         '{"success": true}',
     ],
 )
-def test_a_reply_that_says_neither_is_told_apart(reply: str) -> None:
+def test_a_reply_that_says_neither_is_distinguished(reply: str) -> None:
     verdict = LMJudge(Raw(reply)).judge(case())
     assert (verdict.status, verdict.success) == ("unparsed", None)
 
@@ -171,7 +171,7 @@ def test_a_reply_that_was_cut_still_counts_if_it_decides() -> None:
     assert verdict.checked == ("trees: yes",)
 
 
-def test_a_case_that_does_not_fit_is_told_apart_from_a_model_that_is_gone() -> None:
+def test_a_case_that_does_not_fit_is_distinguished_from_a_model_that_is_gone() -> None:
     long = ContextWindowExceededError(model="m", message="9030 tokens")
     verdict = LMJudge(Raw(long)).judge(case())
     assert (verdict.status, verdict.success) == ("too_long", None)

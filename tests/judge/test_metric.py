@@ -58,7 +58,7 @@ def test_a_number_that_any_reply_with_the_query_gets(metric: ExecutionMetric) ->
     assert metric(plain, dspy.Prediction(sparql=TREES)) == 1.0
 
 
-def test_a_prediction_with_another_field_is_no_wrong_answer(metric: ExecutionMetric) -> None:
+def test_a_prediction_with_another_field_is_not_a_wrong_answer(metric: ExecutionMetric) -> None:
     for wrong in (dspy.Prediction(query=TREES), TREES):
         with pytest.raises(UsageError, match="no field sparql"):
             metric(example(), wrong)

@@ -85,7 +85,7 @@ def test_a_disk_that_takes_no_more_changes_nothing(
     assert {file.name for file in tmp_path.iterdir()} == {"index.ttl", "x.ttl"}
 
 
-def test_what_is_no_turtle_is_told_with_its_file(tmp_path: Path) -> None:
+def test_what_is_not_turtle_is_reported_with_its_file(tmp_path: Path) -> None:
     (tmp_path / "bad.ttl").write_text("<a> <b>")
     with pytest.raises(UsageError) as caught:
         Documents(BASE, folder=tmp_path)
@@ -140,7 +140,7 @@ def test_a_container_may_be_called_like_a_file(tmp_path: Path) -> None:
     assert list(read.triples) == TRIPLES
 
 
-def test_a_folder_that_cannot_be_written_is_told_at_the_start(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_written_is_reported_at_the_start(tmp_path: Path) -> None:
     (tmp_path / "index.ttl").mkdir()
     with pytest.raises(UsageError, match="another document"):
         Documents(BASE, folder=tmp_path)

@@ -60,6 +60,6 @@ def test_a_base_is_spelled_as_its_documents_are(base: str) -> None:
 @pytest.mark.parametrize(
     "base", ['http://ex"y/', "http://u:p@e/", "http://e:99999/", "http://e:0/", "http://[e/"]
 )
-def test_what_is_no_base_is_told_in_a_line(base: str) -> None:
+def test_what_is_not_a_base_is_reported_in_a_line(base: str) -> None:
     with pytest.raises(UsageError, match="not a base address"):
         checked_base(base)

@@ -68,7 +68,9 @@ def test_conditions_of_writes(conditions: Conditions, version: str | None, met: 
         (b"", "", 415),
     ],
 )
-def test_what_is_no_graph_is_refused_in_a_line(body: bytes, media_type: str, status: int) -> None:
+def test_what_is_not_a_graph_is_refused_in_a_line(
+    body: bytes, media_type: str, status: int
+) -> None:
     with pytest.raises(Refused) as refused:
         read_triples(body, media_type, "http://e/d")
     assert refused.value.status == status

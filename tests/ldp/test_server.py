@@ -77,7 +77,7 @@ def test_post_with_a_slug_makes_a_member(web: httpx.Client) -> None:
     assert (made.status_code, made.headers["Location"]) == (201, url)
     assert (URIRef(url), URIRef("http://e/p"), URIRef(f"{url}#x")) in graph(web, url)
     assert URIRef(url) in set(graph(web, "items/").objects(predicate=LDP.contains))
-    # A name that is taken, or is none, is changed.
+    # A name that is taken or invalid is changed.
     others = [post("items/", slug).headers["Location"] for slug in ("Malm%C3%B6 by/nord", "..", "")]
     assert len({url, *others}) == 4
     assert others[0].startswith(f"{url}-")
@@ -332,9 +332,9 @@ def test_a_query_that_fails_half_way_is_an_error(
 def test_the_service_says_what_it_is(web: httpx.Client, server: LDPServer) -> None:
     config = EndpointConfig(f"{server.base}sparql")
     with SPARQLClient(config) as client:
-        told = service_description(client)
-    assert told.offered
-    assert "http://www.w3.org/ns/sparql-service-description#UnionDefaultGraph" in told.features
+        reported = service_description(client)
+    assert reported.offered
+    assert "http://www.w3.org/ns/sparql-service-description#UnionDefaultGraph" in reported.features
     assert web.get("sparql", headers={"Accept": "text/html"}).status_code == 406
 
 
@@ -474,7 +474,7 @@ def test_an_update_may_add_very_many_triples(web: httpx.Client) -> None:
     assert len(graph(web, "d")) == 4000
 
 
-def test_a_backslash_before_a_u_is_no_codepoint(web: httpx.Client) -> None:
+def test_a_backslash_before_a_u_is_not_a_codepoint(web: httpx.Client) -> None:
     put(web, "d", "")
     update = r'INSERT DATA { <#s> <#p> "C:\\u0041bc\\udead \u0041" }'
     assert web.patch("d", content=update, headers=UPDATE).status_code == 200
@@ -483,7 +483,7 @@ def test_a_backslash_before_a_u_is_no_codepoint(web: httpx.Client) -> None:
     assert web.get("sparql", params={"query": query}).json()["boolean"] is True
 
 
-def test_documents_can_be_given_and_are_told_without_the_servers_links() -> None:
+def test_documents_can_be_given_and_are_reported_without_the_servers_links() -> None:
     a, b = NamedNode("http://e/a"), NamedNode("http://e/b")
     begun = {"http://home.example/x/one": [Triple(a, a, b)]}
     with LDPServer("http://home.example/", initial=begun) as server:

@@ -1,1 +1,1 @@
-"""The tools against public endpoints; `make test-live`, for whoever has the web."""
+"""The tools against public endpoints; `make test-live`, where there is the web."""

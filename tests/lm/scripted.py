@@ -1,4 +1,4 @@
-"""Loopback servers that say what a test tells them to, and remember what they were asked."""
+"""Loopback servers that send a test's replies, and remember what they were asked."""
 
 from __future__ import annotations
 

@@ -174,7 +174,7 @@ def test_a_failed_call_is_recorded_and_counted_apart() -> None:
     assert "bad key" in recorder.trajectory().resolve(event.data["error"])
 
 
-def test_calls_from_several_threads_are_told_apart() -> None:
+def test_calls_from_several_threads_are_distinguished() -> None:
     recorder = Recorder()
     counter = UsageCounter(recorder)
     replies = [chat(f"[[ ## answer ## ]]\n{n}", completion_tokens=n) for n in range(1, 13)]
@@ -221,9 +221,9 @@ def test_it_is_near_the_tokenizer(kind: str) -> None:
     texts = [(one["text"], one["tokens"]) for one in COUNTED if one["kind"] == kind]
     assert len(texts) >= 4
     together, alone = OFF.get(kind, (0.08, 0.2))
-    told = [count_tokens(text) for text, _ in texts]
-    assert sum(told) / sum(real for _, real in texts) == pytest.approx(1, abs=together)
-    for number, (_, real) in zip(told, texts, strict=True):
+    reported = [count_tokens(text) for text, _ in texts]
+    assert sum(reported) / sum(real for _, real in texts) == pytest.approx(1, abs=together)
+    for number, (_, real) in zip(reported, texts, strict=True):
         assert number / real == pytest.approx(1, abs=alone)
 
 
@@ -314,7 +314,7 @@ def test_no_query_is_none(reply: str | None) -> None:
         "<think>\nFirst, ASK {} and then",
     ],
 )
-def test_what_a_model_only_thinks_is_no_query(reply: str) -> None:
+def test_what_a_model_only_thinks_is_not_a_query(reply: str) -> None:
     assert query_in(reply) is None
     answered = f"{reply}</think>" if "</think>" not in reply else reply
     assert query_in(f"{answered}\nASK {{ ?a ?b ?c }}") == "ASK { ?a ?b ?c }"

@@ -37,7 +37,7 @@ from .scripted import Reply, chat, failure, scripted
         ("ollama_chat/qwen3:8b", "hosted"),
     ],
 )
-def test_each_form_of_a_name_is_told_apart(text: str, kind: str) -> None:
+def test_each_form_of_a_name_is_distinguished(text: str, kind: str) -> None:
     found = parse_name(text)
     assert ("file" if found.path else "embedded" if found.is_local else "hosted") == kind
 
@@ -214,7 +214,7 @@ def test_a_model_that_its_provider_does_not_have_gets_names_near_to_it() -> None
     assert "openai/gpt-4.1-mini" in found.hint
 
 
-def test_a_failure_inside_a_module_is_still_told() -> None:
+def test_a_failure_inside_a_module_is_still_reported() -> None:
     with scripted(failure(401, "bad key", "invalid_api_key")) as server:
         lm = make_lm("openai/x", api_base=server.base)
         with dspy.context(lm=lm), pytest.raises(dspy.LMError) as caught:
@@ -222,13 +222,13 @@ def test_a_failure_inside_a_module_is_still_told() -> None:
     assert isinstance(lm_failure(caught.value), SetupError)
 
 
-def test_a_wrapped_failure_is_still_told() -> None:
+def test_a_wrapped_failure_is_still_reported() -> None:
     outer = RuntimeError("turn 3 failed")
     outer.__cause__ = dspy.LMTransportError("gone")
     assert isinstance(lm_failure(outer, "m"), ModelError)
 
 
-def test_an_error_that_is_no_models_is_left_alone() -> None:
+def test_an_error_that_is_not_the_models_is_left_alone() -> None:
     assert lm_failure(KeyError("x")) is None
 
 

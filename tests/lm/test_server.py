@@ -203,7 +203,7 @@ def test_a_server_of_another_model_is_refused(tiny: Path) -> None:
         pass
 
 
-def test_an_address_where_nothing_answers_is_told() -> None:
+def test_an_address_where_nothing_answers_is_reported() -> None:
     with (
         fails(SetupError, "no-model-server"),
         open_lm("local", api_base="http://127.0.0.1:9/v1"),
@@ -222,7 +222,7 @@ def test_a_local_model_without_a_server_says_how_to_start_one() -> None:
         make_lm("local")
 
 
-def test_missing_weights_are_told_before_the_run() -> None:
+def test_missing_weights_are_reported_before_the_run() -> None:
     with pytest.raises(SetupError, match="lm pull local"), open_lm("local"):
         pass
 
@@ -231,7 +231,9 @@ def test_missing_weights_are_told_before_the_run() -> None:
     ("content", "code"),
     [(None, "no-weights"), (b"no model", "not-gguf"), (b"GGUF\x03\0\0\0", "cannot-serve")],
 )
-def test_a_file_that_is_no_model_is_told(tmp_path: Path, content: bytes | None, code: str) -> None:
+def test_a_file_that_is_not_a_model_is_reported(
+    tmp_path: Path, content: bytes | None, code: str
+) -> None:
     path = tmp_path / "m.gguf"
     if content is not None:
         path.write_bytes(content)

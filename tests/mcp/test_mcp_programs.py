@@ -94,18 +94,18 @@ async def test_variables_are_given_and_no_call_sees_those_of_another(server: Ser
     async with Client(server.url, mode="legacy") as client:
         found = await answer(client, "algebra_run", program=program, variables={"what": "b"})
         assert found["result"] == "ab"
-        told = await line(client, "algebra_run", program=program)
-    assert told.startswith("$.args.inputs[1]")
-    assert "what" in told
+        reported = await line(client, "algebra_run", program=program)
+    assert reported.startswith("$.args.inputs[1]")
+    assert "what" in reported
 
 
-async def test_all_mistakes_are_told_by_path_and_nothing_is_asked(server: Serving) -> None:
+async def test_all_mistakes_are_reported_by_path_and_nothing_is_asked(server: Serving) -> None:
     program = [op("Gte"), op("GET", url=5), op("Str")]
     async with Client(server.url, mode="legacy") as client:
-        told = await line(client, "algebra_run", program=program)
-        assert [path in told for path in ("$[0]", "$[1].args.url", "$[2]")] == [True] * 3
-        told = await line(client, "algebra_run", program='{"@op": "STRUUID",}')
-        assert told.startswith("line 1, column ")
+        reported = await line(client, "algebra_run", program=program)
+        assert [path in reported for path in ("$[0]", "$[1].args.url", "$[2]")] == [True] * 3
+        reported = await line(client, "algebra_run", program='{"@op": "STRUUID",}')
+        assert reported.startswith("line 1, column ")
         assert "program" in await line(client, "algebra_run")
 
 
@@ -131,8 +131,8 @@ async def test_a_program_is_validated(server: Serving) -> None:
             ("$[0]", "unknown-operation"),
             ("$[1].args.query", "unknown-prefix"),
         ]
-        told = await line(client, "algebra_validate", program=5)
-        assert told.startswith("program: not a program")
+        reported = await line(client, "algebra_validate", program=5)
+        assert reported.startswith("program: not a program")
 
 
 async def test_a_program_need_not_declare_what_the_pack_declares(server: Serving) -> None:
@@ -184,9 +184,9 @@ async def test_the_public_address_is_asked_where_it_is_served(
 )
 async def test_no_other_address_is_read(server: Serving, program: dict[str, Any]) -> None:
     async with Client(server.url, mode="legacy") as client:
-        told = await line(client, "algebra_run", program=program)
-    assert told.startswith("$")
-    assert "may not be read" in told or "is not an http or https address" in told
+        reported = await line(client, "algebra_run", program=program)
+    assert reported.startswith("$")
+    assert "may not be read" in reported or "is not an http or https address" in reported
 
 
 async def test_services_lead_nowhere_else(server: Serving) -> None:
@@ -230,8 +230,8 @@ async def test_a_dry_run_writes_nothing_and_says_what_it_would(
 
 async def test_elsewhere_nothing_is_written(server: Serving) -> None:
     async with Client(server.url, mode="legacy") as client:
-        told = await line(client, "algebra_run", program=writing("http://127.0.0.1:9/x/"))
-    assert "may not be written" in told
+        reported = await line(client, "algebra_run", program=writing("http://127.0.0.1:9/x/"))
+    assert "may not be written" in reported
 
 
 async def test_by_default_nothing_is_written(
@@ -262,10 +262,10 @@ async def test_a_run_that_fails_half_way_says_what_was_written(
         op("PUT", url=f"{base}c", data={"@id": f"{base}c", "http://e/p": "x"}),
     ]
     async with Client(server.url, mode="legacy") as client:
-        told = await line(client, "algebra_run", program=program)
-    assert told.startswith("$[2]")
-    assert f"done: PUT {there[0]}; done: PUT {there[1]}" in told
-    assert f"{base}c" not in told
+        reported = await line(client, "algebra_run", program=program)
+    assert reported.startswith("$[2]")
+    assert f"done: PUT {there[0]}; done: PUT {there[1]}" in reported
+    assert f"{base}c" not in reported
     assert httpx.get(there[1], trust_env=False).status_code == 200
     assert httpx.get(f"{base}c", trust_env=False).status_code == 404
 
@@ -331,8 +331,8 @@ async def test_a_program_has_limits(
     program = op("ForEach", select=select(query), operation=again)
     with serve(replace(settings, limits=limits)) as server:
         async with Client(server.url, mode="legacy") as client:
-            told = await line(client, "algebra_run", program=program)
-            assert said in told
+            reported = await line(client, "algebra_run", program=program)
+            assert said in reported
             # The limits are of one program, not of the session.
             assert (await answer(client, "algebra_run", program=again))["result"] == "true"
 

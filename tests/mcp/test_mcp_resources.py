@@ -54,7 +54,7 @@ async def test_the_schema_near_a_question_is_a_template(server: Serving) -> None
 
 
 @pytest.mark.parametrize("uri", [f"{ROOT}nothing", f"{ROOT}schema/", "file:///etc/passwd"])
-async def test_what_is_not_there_is_told_in_a_line(server: Serving, uri: str) -> None:
+async def test_what_is_not_there_is_reported_in_a_line(server: Serving, uri: str) -> None:
     async with Client(server.url, mode="legacy") as client:
         with pytest.raises(MCPError) as caught:
             await client.read_resource(uri)

@@ -59,9 +59,9 @@ async def test_a_session_has_its_own_handles_which_end_with_it(server: Serving) 
             assert mine["key"] == theirs["key"] == "results_0"
             assert (mine["rows"], theirs["rows"]) == (3, 1)
             await answer(one, "sparql_query", query=HEIGHTS)
-            told = await line(other, "sparql_peek", ref="results_1")
-            assert "unknown handle 'results_1'" in told
-            assert "handles at hand: results_0" in told
+            reported = await line(other, "sparql_peek", ref="results_1")
+            assert "unknown handle 'results_1'" in reported
+            assert "handles at hand: results_0" in reported
             assert sorted(server.sessions.stores)[-2:] == [1, 2]
         assert server.settled(lambda sessions: len(sessions.stores) == before + 1)
         assert (await answer(one, "sparql_peek", ref="results_1"))["total"] == 3
@@ -124,8 +124,8 @@ async def test_a_session_may_hold_so_many_handles(
         async with Client(server.url, mode="legacy") as client:
             for _ in range(2):
                 await answer(client, "sparql_query", query=HEIGHTS)
-            told = await line(client, "sparql_query", query=HEIGHTS)
-            assert "holds 2 handles" in told
+            reported = await line(client, "sparql_query", query=HEIGHTS)
+            assert "holds 2 handles" in reported
             assert (await answer(client, "sparql_peek", ref="results_1"))["total"] == 3
         async with Client(server.url, mode="legacy") as client:
             assert (await answer(client, "sparql_query", query=HEIGHTS))["key"] == "results_0"

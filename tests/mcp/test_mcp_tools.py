@@ -141,15 +141,15 @@ async def test_what_is_not_there_is_not_offered(
             assert "no tool 'ask'" in await line(client, "ask", question="Which?")
 
 
-async def test_a_pack_that_cannot_be_opened_is_told_and_the_server_lives(
+async def test_a_pack_that_cannot_be_opened_is_reported_and_the_server_lives(
     settings: Settings, serve: Callable[..., AbstractContextManager[Serving]], tmp_path: Path
 ) -> None:
     broken = replace(load_pack(settings.pack.root), data=(tmp_path / "gone.ttl",))
     with serve(replace(settings, pack=broken)) as server:
         async with Client(server.url, mode="legacy") as client:
             for _ in range(2):
-                told = await line(client, "sparql_query", query="ASK {}")
-                assert "data file is missing" in told
+                reported = await line(client, "sparql_query", query="ASK {}")
+                assert "data file is missing" in reported
             assert (await answer(client, "memory_search", query="oak"))["source"] == "memory"
 
 
@@ -190,13 +190,13 @@ async def test_a_question_is_answered_by_the_model_that_was_named(
                 trees = await answer(client, "algebra_run", program=program)
                 assert trees["result"] == ["http://e/ash", "http://e/oak", "http://e/pine"]
                 assert "?tree" in str(model.asked[1].body["messages"])
-                told = await line(client, "ask", question="What is higher than 30 m?")
-                assert "wrote no query" in told
+                reported = await line(client, "ask", question="What is higher than 30 m?")
+                assert "wrote no query" in reported
                 assert "1 to 2000" in await line(client, "ask", question=" ")
                 assert len(model.asked) == 3
                 await line(client, "ask", question="What is higher than 40 m?")
                 # The model's key is not the client's to see.
-                assert "replayed" not in told
+                assert "replayed" not in reported
 
 
 async def test_an_agent_that_needs_the_gold_cannot_be_asked(

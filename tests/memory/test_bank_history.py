@@ -179,7 +179,7 @@ def test_what_is_not_there_cannot_be_undone(bank: MemoryBank) -> None:
         MemoryBank(embedder=HashedWords()).undo()
 
 
-def test_what_changes_nothing_is_no_change(bank: MemoryBank) -> None:
+def test_what_changes_nothing_is_not_a_change(bank: MemoryBank) -> None:
     bank.add([item("mass")])
     bank.restore(IDS["mass"], reason="")
     bank.count([IDS["mass"]], Counters())

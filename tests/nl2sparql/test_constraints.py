@@ -83,10 +83,10 @@ def test_prompts_of_the_packs_are_bounded_for_any_two_patterns(name: str) -> Non
 
 
 def test_liita_tells_of_two_entries_where_two_are_needed() -> None:
-    told = "Two of them need two variables"
-    assert told in build_constraints(["EMOTION", "POLARITY"], "liita")
-    assert told in build_constraints(["multi_translation"], "liita")
-    assert told not in build_constraints(["EMOTION", "COUNT"], "liita")
+    reported = "Two of them need two variables"
+    assert reported in build_constraints(["EMOTION", "POLARITY"], "liita")
+    assert reported in build_constraints(["multi_translation"], "liita")
+    assert reported not in build_constraints(["EMOTION", "COUNT"], "liita")
 
 
 @pytest.mark.parametrize(
@@ -112,4 +112,4 @@ def test_a_pack_without_rules_has_a_prompt_of_its_prefixes(woods: Pack, tmp_path
 
 def test_hint_files_may_use_the_old_key() -> None:
     rule = {"pattern": "HYPERNYM", "property": "urn:p", "named": "subject"}
-    assert Direction(**rule, mend="turn it round") == Direction(**rule, hint="turn it round")
+    assert Direction(**rule, mend="turn it") == Direction(**rule, hint="turn it")  # old spelling

@@ -46,7 +46,7 @@ from .conftest import changed
         ('una virgoletta " sola', []),
     ],
 )
-def test_quotes_are_told_from_apostrophes(question: str, quoted: list[str]) -> None:
+def test_quotes_are_distinguished_from_apostrophes(question: str, quoted: list[str]) -> None:
     found = [token.text for token in read_tokens(question) if token.kind == "quoted"]
     assert found == quoted
 
@@ -311,7 +311,7 @@ def test_liita_rules_on_the_set_that_was_labelled_before_them() -> None:
         assert report.recall >= 0.95
 
 
-def test_a_decimal_number_is_no_enzyme_class() -> None:
+def test_a_decimal_number_is_not_an_enzyme_class() -> None:
     detector = PatternDetector(load_patterns("uniprot"))
     assert "ENZYME" not in names(detector, "Which structures have a resolution below 2.5?")
     assert "ENZYME" in names(detector, "Which proteins are of 2.7.11?")

@@ -308,7 +308,7 @@ def test_examples_are_shown_without_their_prefixes(query: str) -> None:
     ]
 
 
-def test_likeness_is_of_words_without_entities() -> None:
+def test_similarity_is_of_words_without_entities() -> None:
     assert question_similarity('Sensi di "cane"?', 'i sensi di "gatto"') == 1
     assert 0 < question_similarity("Which tall trees?", "Which tall shrubs?") < 1
     assert question_similarity("", "Which trees?") == 0
@@ -360,7 +360,7 @@ def test_the_model_of_the_context_is_used(woods: Pack) -> None:
         assert adapt_query("What else?", example) == RIGHT
 
 
-def test_steps_are_told_as_they_complete(pipeline: Callable[..., NL2SPARQL]) -> None:
+def test_steps_are_reported_as_they_complete(pipeline: Callable[..., NL2SPARQL]) -> None:
     steps: list[tuple[str, Any]] = []
     pipeline(UNKNOWN, RIGHT).translate(QUESTION, on_step=lambda name, d: steps.append((name, d)))
     assert [name for name, _ in steps] == [

@@ -72,10 +72,10 @@ def test_rules_examples_and_memory_are_in_the_prompt(
     episode: Callable[..., Episode], forest: Pack
 ) -> None:
     given = episode({"sparql": QUERY}, pack=forest, context="Oaks are old.")
-    told = prompts(solve(given))[0]
+    reported = prompts(solve(given))[0]
     for part in ("Plants are named by rdfs:label", "t:near leads from", "Oaks are old.", QUESTION):
-        assert part in told
-    assert "?plant t:height ?metres" in told
+        assert part in reported
+    assert "?plant t:height ?metres" in reported
 
 
 def test_an_example_with_other_entities_needs_no_call(
@@ -92,7 +92,7 @@ def test_nothing_of_a_hidden_group_is_retrieved(
 ) -> None:
     asked = 'How high is "Oak"?'
     seen = solve(episode({"sparql": QUERY}, pack=forest), asked, "oak_height")
-    # Hidden is the task; another task of its group would tell its shape.
+    # Hidden is the task; another task of its group would show its shape.
     hidden = frozenset({"oak_height"})
     blind = solve(episode({"sparql": QUERY}, pack=forest, hidden=hidden), asked, "oak_height")
     assert {"oak_height", "ash_height"} <= {one["id"] for one in examples(seen)}
@@ -117,7 +117,7 @@ def test_groups_of_a_test_set_are_left_out_of_the_examples(
     assert {one.example.group for one in found} == {"height", "above", "near", "is"}
 
 
-def test_the_error_goes_back_to_the_model_and_the_query_is_mended(
+def test_the_error_goes_back_to_the_model_and_the_query_is_fixed(
     episode: Callable[..., Episode], forest: Pack
 ) -> None:
     attempt = solve(episode({"sparql": BROKEN}, {"sparql": EMPTY}, {"sparql": QUERY}, pack=forest))
@@ -214,7 +214,7 @@ def test_without_examples_and_rounds_it_is_one_call(
 
 
 @pytest.mark.parametrize(
-    ("name", "options", "told"),
+    ("name", "options", "reported"),
     [
         ("rag", {"levels": ["deep"]}, "unknown level 'deep'"),
         ("rag", {"levels": "syntax, deep"}, "unknown level 'deep'"),
@@ -223,12 +223,14 @@ def test_without_examples_and_rounds_it_is_one_call(
         ("graph", {"max_attempts": 0}, "max_attempts must be at least 1"),
     ],
 )
-def test_options_that_do_not_exist_are_told(name: str, options: dict[str, Any], told: str) -> None:
-    with pytest.raises(UsageError, match=told):
+def test_options_that_do_not_exist_are_reported(
+    name: str, options: dict[str, Any], reported: str
+) -> None:
+    with pytest.raises(UsageError, match=reported):
         make_agent(name, **options)
 
 
-def test_a_way_of_retrieving_that_does_not_exist_is_told(forest: Pack) -> None:
+def test_a_way_of_retrieving_that_does_not_exist_is_reported(forest: Pack) -> None:
     with pytest.raises(UsageError, match="choose hybrid, semantic"):
         ExampleSettings(retrieval="magic").retriever(forest)
 
@@ -282,12 +284,12 @@ def test_index_and_embedding_are_named_in_its_options(
 
 
 def test_packs_of_one_folder_show_examples_in_their_own_languages() -> None:
-    def told(languages: tuple[str, ...]) -> set[str]:
+    def reported(languages: tuple[str, ...]) -> set[str]:
         shown = ExampleSettings().retriever(replace(load_pack("liita"), languages=languages))
         return {name for one in shown.examples for name, _ in one.questions}
 
-    assert told(("it", "en")) == {"it", "en"}
-    assert told(("en",)) == {"en"}
+    assert reported(("it", "en")) == {"it", "en"}
+    assert reported(("en",)) == {"en"}
 
 
 def test_the_table_is_what_was_measured() -> None:
@@ -346,7 +348,7 @@ def test_a_table_of_another_model_is_not_used(
 @pytest.mark.parametrize(
     "text", ["{", '{"scores": [0.5], "rates": [2], "trials": 3}', '{"scores": [], "rates": []}']
 )
-def test_a_broken_table_is_told_in_one_line(forest: Pack, tmp_path: Path, text: str) -> None:
+def test_a_broken_table_is_reported_in_one_line(forest: Pack, tmp_path: Path, text: str) -> None:
     (tmp_path / "calibration.json").write_text(text)
     with pytest.raises(UsageError) as caught:
         load_calibration(replace(forest, hints=tmp_path))

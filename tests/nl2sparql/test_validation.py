@@ -1,4 +1,4 @@
-"""The three levels: what is found, that it says how to mend it, and that right queries pass."""
+"""The three levels: what is found, what its hint says, and that right queries pass."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def codes(query: str, pack: Pack | str, *patterns: str) -> list[str]:
         ("", "empty"),
     ],
 )
-def test_syntax_problems_say_where_and_how_to_mend(query: str, said: str, woods: Pack) -> None:
+def test_syntax_problems_say_where_and_how_to_fix_them(query: str, said: str, woods: Pack) -> None:
     found = validate_syntax(query, woods)
     assert not found
     assert said in str(found.problems[0])
@@ -71,7 +71,7 @@ def test_what_rdflib_reads_and_oxigraph_rejects_is_a_problem(woods: Pack) -> Non
     assert [problem.code for problem in found.problems] == ["rejected"]
 
 
-def test_a_selected_name_that_the_pattern_binds_is_told(woods: Pack) -> None:
+def test_a_selected_name_that_the_pattern_binds_is_reported(woods: Pack) -> None:
     query = "SELECT ?t (rdfs:label AS ?l) { ?t a w:Tree ; rdfs:label ?l }"
     (problem,) = validate_syntax(query, woods).problems
     assert "binds already" in problem.what
@@ -93,7 +93,7 @@ def test_all_golds_are_sound(name: str) -> None:
     assert unsound == {}
 
 
-def test_what_nothing_joins_is_told_with_what_would_join_it(woods: Pack) -> None:
+def test_what_nothing_joins_is_reported_with_what_would_join_it(woods: Pack) -> None:
     (problem,) = validate_semantic("SELECT ?h { ?p a w:Plot . ?t w:height ?h }", woods).problems
     assert problem.fields["parts"] == [["?p"], ["?t", "?h"]]
     assert problem.fields["bridges"] == ["?p w:grows ?t"]
@@ -222,7 +222,7 @@ def test_the_end_that_a_question_names(woods: Pack) -> None:
     assert codes(both, woods, "NEIGHBOUR") == []
 
 
-def test_mends_name_what_is_meant(woods: Pack) -> None:
+def test_hints_name_what_is_meant(woods: Pack) -> None:
     (problem,) = validate_semantic("ASK { ?t w:hight ?h }", woods).problems
     assert problem.fields["replacements"] == ["w:height"]
     (problem,) = validate_semantic("ASK { ?t w:acidity ?a }", woods).problems
@@ -441,7 +441,7 @@ def test_a_broken_query_is_its_own_fault(woods_endpoint: EndpointConfig) -> None
     assert "add the '}'" in error
 
 
-def test_a_client_stays_open_and_a_dead_endpoint_is_no_fault_of_the_query(
+def test_a_client_stays_open_and_a_dead_endpoint_is_not_the_querys_fault(
     woods_endpoint: EndpointConfig,
 ) -> None:
     with SPARQLClient(woods_endpoint) as client:

@@ -80,7 +80,7 @@ def test_a_capital_is_found_without_its_accents() -> None:
     assert (netherlands.local, netherlands.capital) == ("Netherlands", "Hoófdstad")
 
 
-def test_a_capital_that_is_too_small_is_told() -> None:
+def test_a_capital_that_is_too_small_is_reported() -> None:
     with pytest.raises(ValueError, match="'Hoofdstad', the capital of NL, is not among its cities"):
         read_places(COUNTRY, [each for each in CAPITALS if each["countrycode"] != "NL"])
 

@@ -66,7 +66,7 @@ def test_the_pack_file_names_what_is_there() -> None:
     assert sum(path.stat().st_size for path in (PACK / "data").iterdir()) < 300_000
 
 
-def test_it_is_told_that_the_data_are_no_copy_of_dbpedia() -> None:
+def test_the_pack_says_that_the_data_are_not_a_copy_of_dbpedia() -> None:
     readme = (PACK / "README.md").read_text(encoding="utf-8")
     assert "no copy of DBpedia" in readme
     for word in ("GeoNames", "stand-in"):
@@ -179,10 +179,10 @@ def test_what_writes_changes_documents_alone(task: Task) -> None:
     assert added or removed
     changed = {document(quad) for quad in added | removed}
     assert all(address.startswith(BASE) for address in changed)
-    # Every address is told, or is in a container that is told or made.
-    told = {name.rstrip(".,") for name in re.findall(rf"{BASE}[^\s()]*", task.query)}
-    for address in changed - told:
-        assert re.sub(r"[^/]+/?$", "", address) in told | changed, address
+    # Every address is listed, or is in a container that is listed or made.
+    reported = {name.rstrip(".,") for name in re.findall(rf"{BASE}[^\s()]*", task.query)}
+    for address in changed - reported:
+        assert re.sub(r"[^/]+/?$", "", address) in reported | changed, address
 
 
 def test_golds_that_write_do_the_same_each_time() -> None:
@@ -244,5 +244,5 @@ def test_golds_of_containers_and_items_are_what_the_operations_write(
     ):
         run_program(program, runtime)
         written = runtime.get(address)
-    told = "".join(f"{quad.triple} .\n" for quad in added)
-    assert isomorphic(written, Graph().parse(data=told, format="nt"))
+    reported = "".join(f"{quad.triple} .\n" for quad in added)
+    assert isomorphic(written, Graph().parse(data=reported, format="nt"))

@@ -42,8 +42,8 @@ def read(tables: Path) -> Words:
 
 def test_lemmas_and_their_classes(tables: Path) -> None:
     words = read(tables)
-    told = {"/".join(lemma.key): (lemma.degree, lemma.inflection) for lemma in words.lemmas}
-    assert told == {
+    reported = {"/".join(lemma.key): (lemma.degree, lemma.inflection) for lemma in words.lemmas}
+    assert reported == {
         "cane/n/m": ("", "n-e"),
         "animale/n/m": ("", "n-e"),
         "rosa/n/f": ("", "n-a"),
@@ -82,13 +82,13 @@ def test_emotions_and_polarity_may_be_missing(tables: Path) -> None:
 
 
 def test_translations_have_spellings_and_genders(tables: Path) -> None:
-    told = read(tables).dialects
-    assert [(each.forms, each.gender) for each in told["siciliano"]] == [
+    reported = read(tables).dialects
+    assert [(each.forms, each.gender) for each in reported["siciliano"]] == [
         (("cani",), "m"),
         (("aliva",), "f"),
         (("ulivu", "olivu"), "m"),
     ]
-    assert [each.forms for each in told["parmigiano"]] == [("can",)]
+    assert [each.forms for each in reported["parmigiano"]] == [("can",)]
 
 
 def test_words_that_only_gender_tells_apart_are_numbered(tables: Path) -> None:
@@ -116,7 +116,7 @@ def test_an_order_of_lines_changes_no_number(tables: Path) -> None:
     }
 
 
-def test_both_inverses_are_told(tables: Path) -> None:
+def test_both_inverses_are_reported(tables: Path) -> None:
     kinds = [fact.predicate.value.rpartition("#")[2] for fact in complit_facts(read(tables))]
     for one, other in (("hyponym", "hypernym"), ("partMeronym", "partHolonym")):
         assert kinds.count(one) == kinds.count(other) == 1
@@ -124,7 +124,7 @@ def test_both_inverses_are_told(tables: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "line", "told"),
+    ("name", "line", "reported"),
     [
         ("lemmas.tsv", "gatto\tz\tm", "no part of speech 'z'"),
         ("lemmas.tsv", "gatto\tn", "no gender or degree ''"),
@@ -148,14 +148,14 @@ def test_both_inverses_are_told(tables: Path) -> None:
         ("siciliano.tsv", "cane\tcani/cana:f", "have one gender"),
     ],
 )
-def test_what_is_wrong_is_told_with_its_line(
-    tables: Path, name: str, line: str, told: str, capsys: pytest.CaptureFixture[str]
+def test_what_is_wrong_is_reported_with_its_line(
+    tables: Path, name: str, line: str, reported: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     text = (tables / name).read_text("utf-8")
     (tables / name).write_text(f"{text}{line}\n", encoding="utf-8")
     with pytest.raises(TableError, match=f"^{name}:{text.count(chr(10)) + 1}: ") as raised:
         read(tables)
-    assert told in str(raised.value)
+    assert reported in str(raised.value)
     assert main(["--tables", str(tables), "--out", str(tables)]) == 1
     assert capsys.readouterr().err.count("\n") == 1
     assert not (tables / "data").exists()

@@ -66,8 +66,8 @@ def test_a_text_looked_for_in_definitions_begins_a_word(name: str, client: SPARQ
         result = client.query(task.expected_sparql)
         column = result.variables.index("definition")
         for row in result.rows(0, MOST_ROWS):
-            told = row[column].value
-            assert re.search(rf"\b(?:{text[1]})", told), (task.id, told)
+            reported = row[column].value
+            assert re.search(rf"\b(?:{text[1]})", reported), (task.id, reported)
     assert seen >= (10 if name == "liita" else 1)
 
 

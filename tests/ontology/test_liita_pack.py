@@ -152,18 +152,18 @@ def test_facts_that_questions_ask_for(liita: Store, pattern: str) -> None:
 def test_kinds_run_from_the_special_to_the_general(
     complit: Store, special: str, general: str
 ) -> None:
-    told = f'?s ontolex:isSenseOf/rdfs:label "{special}"@it . '
-    told += f'?g ontolex:isSenseOf/rdfs:label "{general}"@it . '
-    assert ask(complit, told + "?s lexinfo:hyponym ?g . ?g lexinfo:hypernym ?s")
-    assert not ask(complit, told + "?s lexinfo:hypernym+ ?g")
+    reported = f'?s ontolex:isSenseOf/rdfs:label "{special}"@it . '
+    reported += f'?g ontolex:isSenseOf/rdfs:label "{general}"@it . '
+    assert ask(complit, reported + "?s lexinfo:hyponym ?g . ?g lexinfo:hypernym ?s")
+    assert not ask(complit, reported + "?s lexinfo:hypernym+ ?g")
 
 
 @pytest.mark.parametrize(("part", "whole"), [("dito", "mano"), ("foglia", "pianta")])
 def test_parts_run_from_the_part_to_the_whole(complit: Store, part: str, whole: str) -> None:
-    told = f'?p ontolex:isSenseOf/rdfs:label "{part}"@it . '
-    told += f'?w ontolex:isSenseOf/rdfs:label "{whole}"@it . '
-    assert ask(complit, told + "?p lexinfo:partMeronym ?w . ?w lexinfo:partHolonym ?p")
-    assert not ask(complit, told + "?p lexinfo:partHolonym+ ?w")
+    reported = f'?p ontolex:isSenseOf/rdfs:label "{part}"@it . '
+    reported += f'?w ontolex:isSenseOf/rdfs:label "{whole}"@it . '
+    assert ask(complit, reported + "?p lexinfo:partMeronym ?w . ?w lexinfo:partHolonym ?p")
+    assert not ask(complit, reported + "?p lexinfo:partHolonym+ ?w")
 
 
 @pytest.mark.parametrize(
@@ -175,7 +175,7 @@ def test_parts_run_from_the_part_to_the_whole(complit: Store, part: str, whole: 
         ("approximateSynonym", "approximateSynonym"),
     ],
 )
-def test_relations_are_told_both_ways(complit: Store, first: str, second: str) -> None:
+def test_relations_are_reported_both_ways(complit: Store, first: str, second: str) -> None:
     for one, other in ((first, second), (second, first)):
         lonely = f"?a lexinfo:{one} ?b FILTER NOT EXISTS {{ ?b lexinfo:{other} ?a }}"
         assert not ask(complit, lonely)
@@ -188,7 +188,7 @@ def test_hierarchies_have_no_circles_and_direct_steps_only(complit: Store, up: s
     assert up == "partMeronym" or not ask(complit, shortcut)
 
 
-def test_venomous_animals_are_told_by_their_definitions(complit: Store) -> None:
+def test_venomous_animals_are_found_by_their_definitions(complit: Store) -> None:
     query = """SELECT DISTINCT ?name { ?animale ontolex:isSenseOf/rdfs:label "animale"@it .
         ?s lexinfo:hyponym+ ?animale ; skos:definition ?d ; ontolex:isSenseOf/rdfs:label ?name
         FILTER (CONTAINS(?d, "velen")) }"""
@@ -274,18 +274,18 @@ def test_schema_covers_every_class_and_property_in_use(liita: Store, complit: St
 
 @pytest.mark.parametrize(("data", "void"), [("liita", "void.ttl"), ("complit", "complit.void.ttl")])
 def test_statistics_equal_the_data(data: str, void: str) -> None:
-    store, told = load(PACK / "data" / f"{data}.nq.gz"), load(PACK / void)
-    graphs = rows(told, "SELECT ?g ?n { [] sd:name ?g ; sd:graph/void:triples ?n }")
+    store, reported = load(PACK / "data" / f"{data}.nq.gz"), load(PACK / void)
+    graphs = rows(reported, "SELECT ?g ?n { [] sd:name ?g ; sd:graph/void:triples ?n }")
     counted = rows(store, "SELECT ?g (COUNT(*) AS ?n) { GRAPH ?g { ?s ?p ?o } } GROUP BY ?g")
     assert sorted(graphs) == sorted(counted)
     query = """SELECT ?g ?p ?n { [] sd:name ?g ; sd:graph/void:propertyPartition ?part .
         ?part void:property ?p ; void:triples ?n }"""
     counted = rows(store, "SELECT ?g ?p (COUNT(*) AS ?n) { GRAPH ?g { ?s ?p ?o } } GROUP BY ?g ?p")
-    assert sorted(rows(told, query)) == sorted(counted)
+    assert sorted(rows(reported, query)) == sorted(counted)
     query = """SELECT ?g ?c ?n { [] sd:name ?g ; sd:graph/void:classPartition ?part .
         ?part void:class ?c ; void:entities ?n }"""
     counted = rows(store, "SELECT ?g ?c (COUNT(?s) AS ?n) { GRAPH ?g { ?s a ?c } } GROUP BY ?g ?c")
-    assert sorted(rows(told, query)) == sorted(counted)
+    assert sorted(rows(reported, query)) == sorted(counted)
 
 
 def test_the_prefixes_of_the_readme_are_the_pack_s() -> None:
@@ -302,7 +302,7 @@ def test_the_readme_s_numbers_are_the_tables() -> None:
     readme = (PACK / "README.md").read_text(encoding="utf-8")
     emotions = sum(bool(each.emotions) for each in words.affects)
     polarities = sum(each.polarity is not None for each in words.affects)
-    for table, told in {
+    for table, reported in {
         "lemmas.tsv": str(len(words.lemmas)),
         "affect.tsv": f"{emotions} / {polarities}",
         "siciliano.tsv": str(len(words.dialects["siciliano"])),
@@ -312,4 +312,4 @@ def test_the_readme_s_numbers_are_the_tables() -> None:
         "parts.tsv": str(of_kind["partMeronym"]),
         "pairs.tsv": str(of_kind["antonym"] + of_kind["approximateSynonym"]),
     }.items():
-        assert f"| {told} | `{table}` |" in readme, table
+        assert f"| {reported} | `{table}` |" in readme, table

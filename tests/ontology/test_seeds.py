@@ -80,7 +80,7 @@ def test_its_pattern_finds_something_in_the_data(item: MemoryItem, sample: Store
 
 @pytest.mark.parametrize("item", ITEMS, ids=lambda item: item.title)
 def test_the_names_that_it_speaks_of_exist(item: MemoryItem, pack: Path, sample: Store) -> None:
-    told = (pack / "schema.ttl").read_text("utf-8")
+    reported = (pack / "schema.ttl").read_text("utf-8")
     rhea = (pack / "rhea.void.ttl").read_text("utf-8")
     texts = f"{item.pattern}\n{item.content}\n{' '.join(item.tags)}"
     for prefix, local in NAME.findall(texts):
@@ -88,7 +88,7 @@ def test_the_names_that_it_speaks_of_exist(item: MemoryItem, pack: Path, sample:
             assert prefix in ("xsd", "http", "https", "doi"), f"{prefix}:{local}"
             continue
         iri = NamedNode(PACK.prefixes[prefix] + local)
-        declared = f"{prefix}:{local} a " in told
+        declared = f"{prefix}:{local} a " in reported
         in_data = any(
             next(sample.quads_for_pattern(*place, None), None) is not None
             for place in ((iri, None, None), (None, iri, None), (None, None, iri))

@@ -205,7 +205,7 @@ def test_every_feature_key_has_a_class_of_the_schema(pack: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("title", "told"),
+    ("title", "reported"),
     [
         (
             "sp|Q6GZX4|001R_FRG3G Putative transcription factor 001R OS=Frog virus 3 "
@@ -218,10 +218,10 @@ def test_every_feature_key_has_a_class_of_the_schema(pack: Path) -> None:
         ),
     ],
 )
-def test_fasta_headers(title: str, told: tuple[object, ...]) -> None:
+def test_fasta_headers(title: str, reported: tuple[object, ...]) -> None:
     entry = read_header(title)
     assert entry is not None
-    assert (entry.accession, entry.reviewed, entry.fragment, entry.organism, entry.gene) == told
+    assert (entry.accession, entry.reviewed, entry.fragment, entry.organism, entry.gene) == reported
     assert read_header("UniRef100_A0 something") is None
 
 
@@ -279,9 +279,11 @@ def test_the_same_lines_give_the_same_bytes(tmp_path: Path) -> None:
 
 def test_statistics_do_not_depend_on_the_order_of_facts(flat: tuple[Dataset, Store]) -> None:
     facts = sorted(flat[0].quads, key=str)
-    told = describe(facts, "https://example.org/sparql", "Sample", ["urn:label"])
-    assert told == describe(reversed(facts), "https://example.org/sparql", "Sample", ["urn:label"])
-    assert b"void:triples" in told
+    reported = describe(facts, "https://example.org/sparql", "Sample", ["urn:label"])
+    assert reported == describe(
+        reversed(facts), "https://example.org/sparql", "Sample", ["urn:label"]
+    )
+    assert b"void:triples" in reported
 
 
 def test_a_source_with_another_hash_is_refused(tmp_path: Path) -> None:

@@ -92,14 +92,14 @@ def test_terms_have_the_shape_of_go_in_owl(go: Store, pattern: str) -> None:
 
 
 def test_every_reaction_has_two_sides_that_its_equation_tells(rhea: Store) -> None:
-    told = values(rhea, "SELECT ?r ?e { ?r rdfs:subClassOf rh:Reaction ; rh:equation ?e }")
-    assert len(told) > 3_000
+    reported = values(rhea, "SELECT ?r ?e { ?r rdfs:subClassOf rh:Reaction ; rh:equation ?e }")
+    assert len(reported) > 3_000
     names: dict[str, set[str]] = {}
     for reaction, name in values(
         rhea, "SELECT ?r ?n { ?r rh:side/rh:contains/rh:compound/rh:name ?n }"
     ):
         names.setdefault(reaction, set()).add(name)
-    for reaction, equation in told:
+    for reaction, equation in reported:
         for side in equation.split(" = "):
             for part in side.split(" + "):
                 assert any(part in (n, f"n {n}") or part.endswith(f" {n}") for n in names[reaction])
@@ -135,9 +135,9 @@ def test_uniprot_links_to_both(sample: Store, rhea: Store, go: Store) -> None:
 def test_statistics_equal_the_data(pack: Path, name: str, file: str) -> None:
     data, void = load(pack / "data" / file), Store()
     void.load(path=str(pack / f"{name}.void.ttl"), format=RdfFormat.TURTLE)
-    told = values(void, "SELECT ?g ?n { [] sd:name ?g ; sd:graph/void:triples ?n }")
+    reported = values(void, "SELECT ?g ?n { [] sd:name ?g ; sd:graph/void:triples ?n }")
     counted = values(data, "SELECT ?g (COUNT(*) AS ?n) { GRAPH ?g { ?s ?p ?o } } GROUP BY ?g")
-    assert told == counted
+    assert reported == counted
     by_property = """SELECT ?p ?n { [] sd:name ?g ; sd:graph/void:propertyPartition ?part .
         ?part void:property ?p ; void:triples ?n }"""
     counted = values(data, "SELECT ?p (COUNT(*) AS ?n) { GRAPH ?g { ?s ?p ?o } } GROUP BY ?p")
@@ -218,7 +218,7 @@ def test_only_single_reactions_count_and_entries_say_the_last_word() -> None:
     assert sum(dataset.tally.values()) == 3
 
 
-def test_a_compound_without_a_known_number_is_no_small_molecule() -> None:
+def test_a_compound_without_a_known_number_is_not_a_small_molecule() -> None:
     dataset = Dataset()
     add_reactions(dataset, [Reaction("10", "ATP = stuff")], {"ATP": Compound("30616", "C10")})
     store = Store()

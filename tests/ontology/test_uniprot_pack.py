@@ -201,7 +201,7 @@ def test_schema_covers_every_class_and_property_in_use(pack: Path, sample: Store
 def test_statistics_equal_the_data(pack: Path, sample: Store) -> None:
     void = Store()
     void.load(path=str(pack / "void.ttl"), format=RdfFormat.TURTLE)
-    told = rows(
+    reported = rows(
         void,
         "SELECT ?g ?n ?s ?o { [] sd:name ?g ; sd:graph ?graph . "
         "?graph void:triples ?n ; void:distinctSubjects ?s ; void:distinctObjects ?o }",
@@ -211,22 +211,22 @@ def test_statistics_equal_the_data(pack: Path, sample: Store) -> None:
         "SELECT ?g (COUNT(*) AS ?n) (COUNT(DISTINCT ?s) AS ?ss) (COUNT(DISTINCT ?o) AS ?os) "
         "{ GRAPH ?g { ?s ?p ?o } } GROUP BY ?g",
     )
-    assert sorted(told) == sorted(counted)
+    assert sorted(reported) == sorted(counted)
     assert sum(int(row[1]) for row in counted) == len(sample)
-    told = rows(
+    reported = rows(
         void,
         "SELECT ?g ?c ?n { [] sd:name ?g ; sd:graph/void:classPartition ?part . "
         "?part void:class ?c ; void:entities ?n }",
     )
     counted = rows(sample, "SELECT ?g ?c (COUNT(?s) AS ?n) { GRAPH ?g { ?s a ?c } } GROUP BY ?g ?c")
-    assert sorted(told) == sorted(counted)
-    told = rows(
+    assert sorted(reported) == sorted(counted)
+    reported = rows(
         void,
         "SELECT ?g ?p ?n { [] sd:name ?g ; sd:graph/void:propertyPartition ?part . "
         "?part void:property ?p ; void:triples ?n }",
     )
     counted = rows(sample, "SELECT ?g ?p (COUNT(*) AS ?n) { GRAPH ?g { ?s ?p ?o } } GROUP BY ?g ?p")
-    assert sorted(told) == sorted(counted)
-    told = rows(void, "SELECT ?n { [] sd:defaultGraph/void:triples ?n }")
+    assert sorted(reported) == sorted(counted)
+    reported = rows(void, "SELECT ?n { [] sd:defaultGraph/void:triples ?n }")
     counted = rows(sample, "SELECT (COUNT(*) AS ?n) { SELECT DISTINCT ?s ?p ?o { ?s ?p ?o } }")
-    assert told == counted
+    assert reported == counted

@@ -20,7 +20,7 @@ def main() -> None:
         answers: dict[str, dict[str, Any]] = {
             "none": {"sparql": None, "error": "ValueError: no query"},
             "network": {"error": "no connection", "infrastructure": True},
-            "told": {"sparql": f"ASK {{}} # {os.getpid()} {json.dumps(setting)}"},
+            "reported": {"sparql": f"ASK {{}} # {os.getpid()} {json.dumps(setting)}"},
         }
         usage = {"lm_calls": 2, "prompt_tokens": 30, "completion_tokens": 4}
         say({"usage": usage, **answers[question]})

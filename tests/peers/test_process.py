@@ -49,17 +49,17 @@ def ask(orchard: Pack, episode: Callable[..., Episode]) -> Callable[..., Attempt
     return put
 
 
-def told(attempt: Attempt) -> tuple[int, dict[str, Any]]:
+def reported(attempt: Attempt) -> tuple[int, dict[str, Any]]:
     assert attempt.sparql is not None
     pid, _, setting = attempt.sparql.partition(" # ")[2].partition(" ")
     return int(pid), json.loads(setting)
 
 
-def test_a_peer_is_told_what_every_arm_may_see(orchard: Pack, ask: Callable[..., Attempt]) -> None:
+def test_a_peer_gets_what_every_arm_may_see(orchard: Pack, ask: Callable[..., Attempt]) -> None:
     corpus = load_corpus(orchard).tasks
     train = split_tasks(corpus).train
     hidden = hidden_tasks(corpus, [task for task in corpus if task.id in TEST] + [train[0]])
-    _, setting = told(ask("told", hidden))
+    _, setting = reported(ask("reported", hidden))
     assert setting["examples"] == [
         {"question": task.query, "query": task.expected_sparql}
         for task in train
@@ -73,8 +73,8 @@ def test_a_peer_is_told_what_every_arm_may_see(orchard: Pack, ask: Callable[...,
 def test_one_process_answers_all_questions_and_its_usage_is_recorded(
     ask: Callable[..., Attempt],
 ) -> None:
-    first, second = ask("told"), ask("told")
-    assert told(first)[0] == told(second)[0]
+    first, second = ask("reported"), ask("reported")
+    assert reported(first)[0] == reported(second)[0]
     assert (first.status, first.usage.lm_calls, first.usage.tokens) == ("submitted", 2, 34)
 
 
@@ -87,17 +87,17 @@ def test_a_peer_without_a_query_and_one_without_a_network(ask: Callable[..., Att
 
 
 def test_a_peer_that_ends_is_started_again(ask: Callable[..., Attempt]) -> None:
-    first, _ = told(ask("told"))
+    first, _ = reported(ask("reported"))
     with pytest.raises(OSError, match="it broke here"):
         ask("die")
-    again, _ = told(ask("told"))
+    again, _ = reported(ask("reported"))
     assert again != first
 
 
 def test_the_budget_of_seconds_ends_a_peer(ask: Callable[..., Attempt]) -> None:
     attempt = ask("wait", seconds=0.2)
     assert (attempt.status, attempt.budget) == ("exhausted", "seconds")
-    assert ask("told").status == "submitted"
+    assert ask("reported").status == "submitted"
 
 
 def test_a_peer_that_is_not_there_is_one_line(

@@ -86,13 +86,13 @@ def test_loading_leaves_the_environment_as_it_was() -> None:
 
 
 @pytest.mark.parametrize("name", ["", "nanoe6", "nobody/model"])
-def test_an_unknown_model_is_told_in_one_line(name: str) -> None:
-    with pytest.raises(UsageError, match="unknown") as told:
+def test_an_unknown_model_is_reported_in_one_line(name: str) -> None:
+    with pytest.raises(UsageError, match="unknown") as reported:
         open_embedder(name)
-    assert "\n" not in str(told.value)
+    assert "\n" not in str(reported.value)
 
 
-def test_a_missing_key_is_told_by_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_key_is_reported_by_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     with pytest.raises(SetupError, match="OPENAI_API_KEY"):
         open_embedder("openai/text-embedding-3-small")
@@ -173,7 +173,7 @@ def test_models_of_one_name_at_two_addresses_share_no_vectors(hosted: Hosted) ->
     assert len(asked) == 2
 
 
-def test_a_hosted_e5_is_told_the_form(hosted: Hosted) -> None:
+def test_a_hosted_e5_gets_the_prefixes(hosted: Hosted) -> None:
     embedder = open_embedder("openai/multilingual-e5-large", api_base=hosted.url)
     embedder.queries(["who"])
     embedder.passages(["what"])
@@ -181,12 +181,12 @@ def test_a_hosted_e5_is_told_the_form(hosted: Hosted) -> None:
 
 
 @pytest.mark.parametrize("answer", ["short", "refused"])
-def test_a_hosted_model_that_fails_is_told_in_one_line(hosted: Hosted, answer: str) -> None:
+def test_a_hosted_model_that_fails_is_reported_in_one_line(hosted: Hosted, answer: str) -> None:
     hosted.answer = answer
     embedder = open_embedder("openai/embed-small", api_base=hosted.url)
-    with pytest.raises(ModelError, match="openai/embed-small") as told:
+    with pytest.raises(ModelError, match="openai/embed-small") as reported:
         embedder.queries(["a", "b"])
-    assert "\n" not in str(told.value)
+    assert "\n" not in str(reported.value)
 
 
 class Counting:

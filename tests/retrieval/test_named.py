@@ -1,4 +1,4 @@
-"""Embedding models and indexes by name: loaded when asked for, and told plainly where missing."""
+"""Embedding models and indexes by name: loaded on demand, and named in the error where missing."""
 
 from __future__ import annotations
 
@@ -40,33 +40,33 @@ def one_line(error: pytest.ExceptionInfo[Any], *parts: str) -> None:
         assert part in str(error.value)
 
 
-def test_a_missing_package_is_told_with_the_command_that_brings_it(
+def test_a_missing_package_is_reported_with_the_command_that_brings_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     # None stands in sys.modules for what cannot be imported.
     monkeypatch.setitem(sys.modules, "sentence_transformers", None)
     monkeypatch.setitem(sys.modules, "faiss", None)
-    with pytest.raises(SetupError) as told:
+    with pytest.raises(SetupError) as reported:
         open_embedder(MINILM)
-    assert told.value.fields["package"] == "sentence_transformers"
-    with pytest.raises(SetupError) as told:
+    assert reported.value.fields["package"] == "sentence_transformers"
+    with pytest.raises(SetupError) as reported:
         open_index("faiss")
-    assert (told.value.code, told.value.fields["package"]) == ("no-package", "faiss")
+    assert (reported.value.code, reported.value.fields["package"]) == ("no-package", "faiss")
     assert isinstance(open_index(), VectorTable)
 
 
 @pytest.mark.parametrize("name", ["annoy", "", "FAISS"])
-def test_an_unknown_index_is_told(name: str) -> None:
-    with pytest.raises(UsageError) as told:
+def test_an_unknown_index_is_reported(name: str) -> None:
+    with pytest.raises(UsageError) as reported:
         open_index(name)
-    assert told.value.code == "unknown-index"
-    assert all(known in told.value.hint for known in INDEXES)
+    assert reported.value.code == "unknown-index"
+    assert all(known in reported.value.hint for known in INDEXES)
 
 
 def test_a_model_must_be_named() -> None:
-    with pytest.raises(UsageError) as told:
+    with pytest.raises(UsageError) as reported:
         open_embedder("sentence-transformers: ")
-    assert told.value.code == "unknown-embedder"
+    assert reported.value.code == "unknown-embedder"
 
 
 class StandIn:
@@ -99,9 +99,9 @@ def test_a_model_embeds_in_its_own_forms(
     assert rows.dtype == np.float32
     assert np.allclose(np.linalg.norm(rows, axis=1), 1)
     assert (model.name, model.dimensions) == (name, 2)
-    with pytest.raises(SetupError) as told:
+    with pytest.raises(SetupError) as reported:
         open_embedder("sentence-transformers:nothing")
-    one_line(told, "cannot be loaded", "is not a local folder")
+    one_line(reported, "cannot be loaded", "is not a local folder")
 
 
 @needs_faiss

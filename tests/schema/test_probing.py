@@ -87,11 +87,11 @@ def test_the_part_that_fails_is_found(query: str, culprit: str, alone: bool, ask
         "DESCRIBE t:nothing",
     ],
 )
-def test_what_takes_no_rows_away_is_no_failure(query: str, asked: Asked) -> None:
+def test_what_takes_no_rows_away_is_not_a_failure(query: str, asked: Asked) -> None:
     assert failures(query, asked) == []
 
 
-def test_all_parts_that_match_nothing_are_told_in_one_request(asked: Asked) -> None:
+def test_all_parts_that_match_nothing_are_reported_in_one_request(asked: Asked) -> None:
     found = failures("SELECT * { ?t t:a ?x ; t:height ?h ; t:b ?y ; t:c ?z }", asked)
     assert [failure.unit.shown for failure in found] == ["?t t:a ?x", "?t t:b ?y", "?t t:c ?z"]
     assert len(asked.queries) == 1

@@ -80,7 +80,7 @@ def test_an_endpoint_that_is_down_and_has_no_schema_gives_nothing() -> None:
     assert not names.complete
 
 
-def test_it_is_computed_once_by_whoever_asks_first() -> None:
+def test_it_is_computed_once_by_the_first_that_asks() -> None:
     filled = 0
     contents = Schema.of_terms(["http://e/A"], [])._fill()
 
@@ -102,7 +102,7 @@ def test_it_is_computed_once_by_whoever_asks_first() -> None:
         names.classes["http://e/B"] = names.classes["http://e/A"]  # type: ignore[index]
 
 
-def test_a_schema_that_is_no_turtle_is_said(tmp_path: Path) -> None:
+def test_a_schema_that_is_not_turtle_is_said(tmp_path: Path) -> None:
     broken = tmp_path / "schema.ttl"
     broken.write_text("a b", encoding="utf-8")
     for file in (broken, tmp_path / "missing.ttl"):

@@ -1,4 +1,4 @@
-"""An HTTP server that misbehaves as it is told."""
+"""An HTTP server that misbehaves as asked."""
 
 from __future__ import annotations
 

@@ -101,7 +101,7 @@ def test_truncation_is_exact(client: SPARQLClient, max_rows: int, n: int, trunca
     assert (graph.n_rows, graph.truncated) == (n, truncated)
 
 
-def test_an_authors_own_limit_is_no_truncation(client: SPARQLClient) -> None:
+def test_an_authors_own_limit_is_not_a_truncation(client: SPARQLClient) -> None:
     found = client.query("SELECT ?t { ?t a :Tree } LIMIT 1")
     assert (found.n_rows, found.truncated) == (1, False)
 
@@ -308,7 +308,7 @@ def test_threads_share_it(public: EndpointConfig) -> None:
     assert failures == []
 
 
-def test_a_file_that_is_no_cache_is_refused_and_kept(tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_cache_is_refused_and_kept(tmp_path: Path) -> None:
     file = tmp_path / "notes.txt"
     file.write_text("my notes, not a database, and longer than a header " * 40)
     before = file.read_bytes()

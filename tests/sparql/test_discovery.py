@@ -1,4 +1,4 @@
-"""What endpoints tell about themselves, and what is said where they tell nothing."""
+"""What endpoints say about themselves, and what is reported where they say nothing."""
 
 from __future__ import annotations
 
@@ -117,7 +117,9 @@ def test_nothing_offered_is_said_and_no_error(client: SPARQLClient) -> None:
         (Answer(200, b"\xff\xfe\x00", {"Content-Type": "text/turtle"}), "cannot be parsed"),
     ],
 )
-def test_what_is_no_description_is_told(faulty: FaultyServer, answer: Answer, note: str) -> None:
+def test_what_is_not_a_description_is_reported(
+    faulty: FaultyServer, answer: Answer, note: str
+) -> None:
     faulty.script(answer)
     found = service_description(SPARQLClient(EndpointConfig(faulty.url)))
     assert not found.offered
@@ -168,7 +170,7 @@ def test_the_well_known_location_is_read_where_the_store_tells_nothing(
     assert faulty.seen[2].path == "/.well-known/void"
 
 
-def test_a_store_that_cannot_be_asked_is_told(faulty: FaultyServer) -> None:
+def test_a_store_that_cannot_be_asked_is_reported(faulty: FaultyServer) -> None:
     faulty.script(Answer(400, b"too hard"), Answer(404, b""))
     found = void_description(SPARQLClient(EndpointConfig(faulty.url)))
     assert not found.offered
@@ -336,7 +338,7 @@ def test_every_query_of_discovery_can_be_answered_from_an_index(faulty: FaultySe
             assert "LIMIT 10000 }" in " ".join(query.split())
 
 
-def test_statistics_are_cut_and_told(
+def test_statistics_are_cut_and_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, data: Path
 ) -> None:
     monkeypatch.setattr(discovery, "MOST_STORED", 12)

@@ -89,13 +89,13 @@ def test_a_mention_tells_its_class(linker: EntityLinker) -> None:
     )
 
 
-def test_an_odd_question_is_no_injection(linker: EntityLinker) -> None:
+def test_an_odd_question_is_not_an_injection(linker: EntityLinker) -> None:
     odd = 'What of "} ; DROP \\ <x> 1> {" and e:2>?'
     assert linker.annotated(odd) == odd
 
 
 class Failing(SPARQLClient):
-    """Fails as many queries as it is told to, and counts all."""
+    """Fails as many queries as asked, and counts all."""
 
     fails = 0
     asked = 0

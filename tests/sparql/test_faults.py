@@ -113,7 +113,7 @@ def test_a_trickle_cannot_outlast_the_timeout(faulty: FaultyServer, slow: Any) -
     assert len(faulty.seen) == 1
 
 
-def test_a_web_page_is_no_result(faulty: FaultyServer) -> None:
+def test_a_web_page_is_not_a_result(faulty: FaultyServer) -> None:
     faulty.script(Answer(200, PAGE, HTML))
     with pytest.raises(EndpointError, match=r"a web page came instead .*Down for maintenance"):
         ask(faulty)
@@ -393,7 +393,7 @@ def test_what_no_engine_means_is_refused(faulty: FaultyServer) -> None:
 
 
 @pytest.mark.parametrize("answer", [b"", b"not a table", b'?x\n"half'])
-def test_an_engine_with_nothing_but_tsv_is_told_what_is_wrong_with_it(
+def test_what_is_wrong_with_an_engine_with_only_tsv_is_reported(
     faulty: FaultyServer, answer: bytes
 ) -> None:
     faulty.script(Answer(200, answer))

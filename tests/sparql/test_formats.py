@@ -119,7 +119,7 @@ def test_only_the_rows_that_are_looked_at_are_decoded() -> None:
     assert result.rows(4, 2) == []
 
 
-def test_unbound_empty_and_no_columns_are_told_apart(client: SPARQLClient) -> None:
+def test_unbound_empty_and_no_columns_are_distinguished(client: SPARQLClient) -> None:
     one = table_of(client.query("SELECT ?x { VALUES ?x { UNDEF '' UNDEF } }"))
     assert one.rows() == [(None,), (Literal(""),), (None,)]
     assert one.table.column("x").null_count == 2
@@ -172,7 +172,7 @@ def test_rows_beyond_the_bound_are_cut() -> None:
         "?x\n<http://e/a>The SPARQL operation has been cancelled",
     ],
 )
-def test_a_message_in_place_of_rows_is_no_row(body: str) -> None:
+def test_a_message_in_place_of_rows_is_not_a_row(body: str) -> None:
     with pytest.raises(Broken) as caught:
         read(body)
     assert "1\t2" not in str(caught.value)
@@ -229,7 +229,7 @@ def broken_off() -> object:
     return read_table(HEAD + b'{"x":{"type":"uri","va', JSON, cut=False, max_rows=9)
 
 
-def test_what_is_no_term_is_read_as_text() -> None:
+def test_what_is_not_a_term_is_read_as_text() -> None:
     assert read_term('"x') == Literal("x")
     assert decode(columns(("x",), [['"1"'], ['"x']]), 2) == [(Literal("1"),), (Literal("x"),)]
 

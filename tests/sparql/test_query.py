@@ -98,7 +98,7 @@ def test_missing_prefixes_are_added_and_declared_ones_kept() -> None:
     assert found.text.count("PREFIX") == 2
 
 
-def test_an_unknown_prefix_is_named_with_place_and_mend() -> None:
+def test_an_unknown_prefix_is_named_with_place_and_hint() -> None:
     with pytest.raises(QueryError) as caught:
         prepare("SELECT *\n{ ?s zz:a ?o }", prefixes=PREFIXES)
     assert caught.value.where == "line 2, column 6"
@@ -192,7 +192,7 @@ def test_a_syntax_error_has_a_fix(query: str, fix: str) -> None:
 
 
 @pytest.mark.parametrize("pack", ["uniprot", "liita"])
-def test_what_a_sound_query_has_is_no_sign_of_a_mistake(pack: str) -> None:
+def test_what_a_sound_query_has_is_not_a_sign_of_a_mistake(pack: str) -> None:
     prefixes = load_pack(pack).prefixes
     for task in load_shacl_tasks(pack):
         with pytest.raises(QueryError) as caught:
@@ -267,7 +267,7 @@ def test_other_characters_may_be_escaped() -> None:
     assert query.complaint() is None
 
 
-def test_a_limit_that_is_no_number_for_anybody_is_a_line() -> None:
+def test_a_limit_that_is_not_a_number_gets_one_line() -> None:
     with pytest.raises(QueryError, match="at most 18 digits"):
         prepare("SELECT * { ?s ?p ?o } LIMIT " + "9" * 5000)
 
@@ -363,7 +363,7 @@ def test_preparing_a_query_again_parses_nothing() -> None:
     assert (first.limit, again.limit) == (5, 7)
 
 
-def test_a_failure_is_told_each_time() -> None:
+def test_a_failure_is_reported_each_time() -> None:
     before = preparing.parse_once.cache_info().currsize
     for _ in range(2):
         with pytest.raises(Exception, match="Expected"):
@@ -417,7 +417,7 @@ def test_nothing_is_answered() -> None:
     assert prepare(query).form == "SELECT"
 
 
-def test_a_mistake_is_told_where_it_is() -> None:
+def test_a_mistake_is_reported_where_it_is() -> None:
     with pytest.raises(QueryError, match=r"^line 2, column \d+"):
         prepare("SELECT * {\n ?s ?p <<( ?a ?b )>> . }")
 

@@ -82,7 +82,9 @@ def test_what_the_engine_cannot_do_is_recoverable(
     assert "big-data-const" not in str(caught.value)
 
 
-def test_the_engines_own_limit_is_told(virtuoso: VirtuosoServer, small_uniprot_file: Path) -> None:
+def test_the_engines_own_limit_is_reported(
+    virtuoso: VirtuosoServer, small_uniprot_file: Path
+) -> None:
     with VirtuosoServer([small_uniprot_file], max_rows=20) as server:
         client = SPARQLClient(EndpointConfig(server.url, "Second"))
         cut = client.query("SELECT * { ?s a ?class }")

@@ -188,11 +188,11 @@ def test_a_server_that_died_is_an_endpoint_error_and_comes_back(tmp_path: Path) 
     with OxigraphServer([file]) as server:
         client = SPARQLClient(EndpointConfig(server.url, backoff_s=0.01))
         assert client.query("ASK { ?s ?p ?o }").n_rows == 1
-        keeper = server._process
-        assert keeper is not None
+        supervisor = server._process
+        assert supervisor is not None
         # What keeps the engine running, and with it the engine.
-        keeper.kill()
-        keeper.wait(120)
+        supervisor.kill()
+        supervisor.wait(120)
         assert gone(server.port)
         assert not server.running
         with pytest.raises(EndpointError, match="no connection"):

@@ -153,7 +153,7 @@ def test_a_query_that_ends_by_itself_costs_nobody_the_engine(server: OxigraphSer
     assert engine(server).pid == first.pid
 
 
-def test_who_waits_longer_than_the_engine_can_be_interrupted_is_told(
+def test_a_wait_beyond_the_engines_interrupt_limit_is_reported(
     server: OxigraphServer,
 ) -> None:
     with (

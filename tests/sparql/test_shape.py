@@ -53,7 +53,7 @@ def renamed(links: Links, names: str, others: Iterable[str]) -> Links:
     return frozenset((called[a], called[b]) for a, b in links)
 
 
-def test_all_graphs_of_three_names_are_told_apart_by_their_words_alone() -> None:
+def test_all_graphs_of_three_names_are_distinguished_by_their_words_alone() -> None:
     names = "abc"
     every = [(a, b) for a in names for b in names]
     graphs = [frozenset(some) for n in range(len(every) + 1) for some in combinations(every, n)]
@@ -71,18 +71,18 @@ def test_any_names_in_any_order_give_the_same_words(seed: int) -> None:
     chance = random.Random(seed)
     names = "abcdefghij"[: chance.randrange(3, 11)]
     links = [(chance.choice(names), chance.choice(names)) for _ in range(chance.randrange(3, 14))]
-    told = canonical_words(tree(links))
+    reported = canonical_words(tree(links))
     for _ in range(8):
         others = dict(zip(names, chance.sample("klmnopqrstuvwxyz", len(names)), strict=True))
         shuffled = chance.sample(links, len(links))
-        assert canonical_words(tree((others[a], others[b]) for a, b in shuffled)) == told
+        assert canonical_words(tree((others[a], others[b]) for a, b in shuffled)) == reported
 
 
 def ring(names: str) -> list[tuple[str, str]]:
     return list(zip(names, names[1:] + names[0], strict=True))
 
 
-def test_what_places_alone_do_not_tell_apart_is_told_apart() -> None:
+def test_what_places_alone_do_not_distinguish_is_distinguished() -> None:
     six, threes = ring("abcdef"), ring("abc") + ring("def")
     assert canonical_words(tree(six)) != canonical_words(tree(threes))
     both = [*ring("abc"), *ring("def"), *ring("ghijkl")]
@@ -316,7 +316,7 @@ _RING = [("a", "up:near", "b"), ("b", "up:near", "c"), ("c", "up:near", "a"), ("
 
 
 @pytest.mark.parametrize("triples", [_PARTS, _TAXA, _RING])
-def test_what_variables_are_called_and_the_order_of_triples_is_no_part_of_a_hash(
+def test_what_variables_are_called_and_the_order_of_triples_is_not_part_of_a_hash(
     triples: list[tuple[str, str, str]],
 ) -> None:
     chance = random.Random(7)
@@ -381,7 +381,7 @@ def test_not_the_same(other: str) -> None:
 
 
 def test_what_follows_and_what_filters_counts() -> None:
-    told = {
+    reported = {
         pattern_key(f"SELECT ?a ?b {{ ?p up:x ?a ; up:y ?b {more}")
         for more in (
             "}",
@@ -400,7 +400,7 @@ def test_what_follows_and_what_filters_counts() -> None:
             "VALUES ?a { <<a>> } }",
         )
     }
-    assert len(told) == 14
+    assert len(reported) == 14
 
 
 def test_two_groups_do_not_flow_together() -> None:
@@ -409,7 +409,7 @@ def test_two_groups_do_not_flow_together() -> None:
     assert pattern_key(apart) != pattern_key(together)
 
 
-def test_what_is_no_query_has_its_words_for_a_key() -> None:
+def test_what_is_not_a_query_has_its_words_for_a_key() -> None:
     assert pattern_key("") == ""
     assert pattern_key("print(<<a>>)") == pattern_key("print(<<b>>)")
     assert pattern_key("SELECT ?x { ?x up:p <<a>>") == pattern_key("select ?y {?y up:p <<b>>")
@@ -497,8 +497,10 @@ def test_any_names_and_any_order_of_triples_give_one_key(seed: int) -> None:
         body = " . ".join(
             f"?{called[s]} {p} ?{called[o]}" for s, p, o in chance.sample(triples, len(triples))
         )
-        told = f"?{called[first]} < ?{called[second]}"
-        return f"SELECT ?{called[names[2]]} {{ {body} FILTER({told}) }} ORDER BY ?{called[first]}"
+        reported = f"?{called[first]} < ?{called[second]}"
+        return (
+            f"SELECT ?{called[names[2]]} {{ {body} FILTER({reported}) }} ORDER BY ?{called[first]}"
+        )
 
     assert len({pattern_key(written()) for _ in range(10)}) == 1
 

@@ -88,7 +88,7 @@ def test_triple_terms_have_both_forms() -> None:
 @pytest.mark.parametrize(
     "text", ["", "nothing", "http://e/ a", "http://e/>", "a>b:c", "http://e/\n", "http://e/\\u0020"]
 )
-def test_what_is_no_iri_never_gets_into_a_query(text: str) -> None:
+def test_what_is_not_an_iri_never_gets_into_a_query(text: str) -> None:
     with pytest.raises(QueryError):
         iri(text)
 
@@ -108,7 +108,7 @@ def test_iris_are_read_as_agents_write_them(text: str, value: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["zz:Protein", "Protein", "up:a> . ?s ?p ?o", "<up:a b>", "?x"])
-def test_an_unknown_name_is_refused_with_a_mend(text: str) -> None:
+def test_an_unknown_name_is_refused_with_a_hint(text: str) -> None:
     with pytest.raises(QueryError) as caught:
         to_iri(text, PREFIXES)
     assert caught.value.hint

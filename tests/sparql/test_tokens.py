@@ -52,7 +52,7 @@ def test_no_service_hides(around: str, hidden: str) -> None:
 
 
 def _refused(query: str) -> bool:
-    """Tell whether every reader refuses a query, or reads no SERVICE in it."""
+    """Return whether every reader refuses a query, or reads no SERVICE in it."""
     prepared = prepare(query, services=())
     try:
         list(pyoxigraph.Store().query(prepared.text.replace("evil.example", "127.0.0.1:1")))  # type: ignore[arg-type]

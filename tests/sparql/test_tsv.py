@@ -175,7 +175,7 @@ def test_no_file_outlives_a_result_nor_a_failure(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_full_disk_is_told_and_not_taken_for_a_dropped_connection(
+def test_a_full_disk_is_reported_and_not_taken_for_a_dropped_connection(
     tmp_path: Path, faulty: FaultyServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     small_memory(monkeypatch, tmp_path / "nowhere")

@@ -21,7 +21,7 @@ def test_the_most_passes_and_more_is_lowered_and_said(tool: str) -> None:
 
 
 @pytest.mark.parametrize("wrong", [0, -1, 1.5, "5", True, None])
-def test_a_limit_that_is_no_positive_whole_number_is_refused(wrong: object) -> None:
+def test_a_limit_that_is_not_a_positive_whole_number_is_refused(wrong: object) -> None:
     with pytest.raises(ToolError, match=r"sparql_peek.*number from 1"):
         bounded_limit("sparql_peek", wrong)  # type: ignore[arg-type]
 
@@ -41,7 +41,7 @@ def test_what_fits_is_kept_and_the_first_always() -> None:
     ["x" * 100_000, [["x" * 900] * 90] * 90, 1e9, -(10**6_000)],
     ids=["text", "list", "float", "number"],
 )
-def test_a_limit_of_any_size_is_told_in_a_short_line(wrong: object) -> None:
+def test_a_limit_of_any_size_is_reported_in_a_short_line(wrong: object) -> None:
     with pytest.raises(ToolError) as caught:
         bounded_limit("sparql_peek", wrong)  # type: ignore[arg-type]
     assert len(str(caught.value)) < 160

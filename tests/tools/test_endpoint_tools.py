@@ -123,7 +123,7 @@ def test_endpoints_are_listed_in_pages_that_lose_none(tools: EndpointTools) -> N
     assert len(set(urls)) == ref.rows
 
 
-def test_examples_that_cannot_be_parsed_are_told(tools: EndpointTools) -> None:
+def test_examples_that_cannot_be_parsed_are_reported(tools: EndpointTools) -> None:
     assert tools.endpoints_list(tools.federated_endpoints("forest"))["unread_examples"] == 1
 
 
@@ -251,7 +251,7 @@ def test_every_tool_answers_from_an_index_on_every_engine(
     assert "http://sparql.uniprot.org/uniprot" in graphs
 
 
-def test_statistics_are_told_where_there_are_any(described: str) -> None:
+def test_statistics_are_reported_where_there_are_any(described: str) -> None:
     made = EndpointTools([EndpointConfig("https://any.example/", "Any", query_url=described)])
     ref = made.service_desc("https://any.example/")
     stats = made.service_desc_stats(ref)
@@ -291,7 +291,7 @@ def faulty() -> Iterator[FaultyServer]:
 
 
 @pytest.mark.parametrize(
-    ("answer", "told"),
+    ("answer", "reported"),
     [
         (Answer(404, b"nothing"), "service description: HTTP 404"),
         (Answer(200, b"<html>hi</html>", {"Content-Type": "text/html"}), "a web page came"),
@@ -301,7 +301,7 @@ def faulty() -> Iterator[FaultyServer]:
     ids=["404", "page", "empty", "pdf"],
 )
 def test_an_endpoint_that_tells_nothing_gives_a_handle_of_nothing(
-    faulty: FaultyServer, answer: Answer, told: str
+    faulty: FaultyServer, answer: Answer, reported: str
 ) -> None:
     faulty.script(answer)
     made = EndpointTools([EndpointConfig(faulty.url, "Silent", retries=0)])
@@ -310,7 +310,7 @@ def test_an_endpoint_that_tells_nothing_gives_a_handle_of_nothing(
     stats = made.service_desc_stats(ref)
     check(stats, "Silent")
     assert (stats["described"], stats["statistics"], stats["triples"]) == (False, "none", 0)
-    assert told in stats["tried"][0]
+    assert reported in stats["tried"][0]
     for listing in (made.service_desc_features(ref), made.service_desc_sample(ref)):
         check(listing, "Silent")
         assert (listing["total"], listing["count"]) == (0, 0)

@@ -98,7 +98,7 @@ def test_only_label_properties_are_searched(odd: EndpointConfig) -> None:
     assert "label property" in SPARQLTools(none).sparql_find("oaks")["note"]
 
 
-def test_a_label_property_that_is_no_iri_never_reaches_a_query(odd: EndpointConfig) -> None:
+def test_a_label_property_that_is_not_an_iri_never_reaches_a_query(odd: EndpointConfig) -> None:
     bad = replace(odd, label_properties=("http://e/> ?x . ?y <http://e/",))
     with pytest.raises(Exception, match="not an IRI"):
         SPARQLTools(bad).sparql_find("oak")
@@ -224,7 +224,7 @@ def test_the_thing_that_is_meant_comes_first(kinds: SPARQLTools, text: str, firs
     assert ("identifiers" in found["via"]) == (end in first.lower()[-4:])
 
 
-def test_a_number_of_another_authority_is_no_thing_of_the_data(kinds: SPARQLTools) -> None:
+def test_a_number_of_another_authority_is_not_a_thing_of_the_data(kinds: SPARQLTools) -> None:
     # KEGG's gene 85 of mouse; disease 85 is another thing.
     assert not kinds.sparql_find("mmu:85")["results"]
     assert kinds.sparql_find("disease:85")["results"][0]["uri"] == "DIS:85"

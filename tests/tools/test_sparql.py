@@ -273,7 +273,7 @@ def test_quotes_and_backslashes_are_found_as_written(tools: SPARQLTools) -> None
 
 @pytest.mark.parametrize("tool", ["sparql_describe", "sparql_sample", "sparql_find"])
 @pytest.mark.parametrize("wrong", [None, 7, "", {"key": "results_0"}])
-def test_what_is_no_text_is_a_line_for_the_agent(few: SPARQLTools, tool: str, wrong: Any) -> None:
+def test_what_is_not_text_is_a_line_for_the_agent(few: SPARQLTools, tool: str, wrong: Any) -> None:
     with pytest.raises(ToolError):
         getattr(few, tool)(wrong)
 

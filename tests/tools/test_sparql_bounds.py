@@ -1,4 +1,4 @@
-"""What the SPARQL tools say is short, whatever was asked, and tells how to get the rest."""
+"""What the SPARQL tools say is short, whatever was asked, and says how to get the rest."""
 
 from __future__ import annotations
 

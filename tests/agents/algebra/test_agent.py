@@ -63,7 +63,7 @@ def test_any_other_program_answers_with_what_it_returned(
     assert not strict(READ, solve(READ, op("ForEach", select=select(ALL), operation=value("name"))))
 
 
-def test_what_is_wrong_is_told_and_mended(
+def test_what_is_wrong_is_reported_and_fixed(
     solve: Callable[..., Attempt], strict: Callable[..., bool]
 ) -> None:
     wrong = op("SELECT", endpoint=ENDPOINT, qurey=BIG)
@@ -81,7 +81,7 @@ def test_what_is_wrong_is_told_and_mended(
     assert "SELECT(endpoint: URL, query: Query)" in messages[0]["content"]
 
 
-def test_what_fails_when_it_runs_is_told_too(
+def test_what_fails_when_it_runs_is_reported_too(
     solve: Callable[..., Attempt], strict: Callable[..., bool]
 ) -> None:
     elsewhere = op("SELECT", endpoint="https://elsewhere.example/sparql", query=BIG)
@@ -90,7 +90,7 @@ def test_what_fails_when_it_runs_is_told_too(
     assert "may not be read" in steps(attempt, "run")[0]["problems"][0]
 
 
-def test_an_empty_result_is_told_and_kept_where_nothing_better_comes(
+def test_an_empty_result_is_reported_and_kept_where_nothing_better_comes(
     solve: Callable[..., Attempt], strict: Callable[..., bool]
 ) -> None:
     empty = select("SELECT ?name WHERE { ?town p:nmae ?name }")
@@ -170,11 +170,11 @@ def test_every_attempt_finds_the_documents_as_they_were(
     solve: Callable[..., Attempt], strict: Callable[..., bool]
 ) -> None:
     title = {"@id": "http://docs.example/x", "dct:title": "wrong"}
-    spoilt = [
+    corrupted = [
         op("PUT", url="http://docs.example/x", data=title),
         op("GET", url="http://no.example/"),
     ]
-    attempt = solve(WRITE, spoilt, COPY)
+    attempt = solve(WRITE, corrupted, COPY)
     assert strict(WRITE, attempt)
     assert attempt.sparql is not None
     assert "wrong" not in attempt.sparql
@@ -184,24 +184,24 @@ def test_what_was_written_before_a_failure_is_what_is_judged(
     solve: Callable[..., Attempt],
 ) -> None:
     title = {"@id": "http://docs.example/x", "dct:title": "kept"}
-    spoilt = [
+    corrupted = [
         op("PUT", url="http://docs.example/x", data=title),
         op("GET", url="http://no.example/"),
     ]
-    attempt = solve(WRITE, spoilt, max_repairs=0)
+    attempt = solve(WRITE, corrupted, max_repairs=0)
     assert attempt.status == "fallback"
     assert attempt.sparql is not None
     assert '"kept"' in attempt.sparql
 
 
-def test_a_write_that_fails_inside_a_loop_is_told(solve: Callable[..., Attempt]) -> None:
+def test_a_write_that_fails_inside_a_loop_is_reported(solve: Callable[..., Attempt]) -> None:
     nowhere = op("PUT", url=value("town"), data={"@id": "", "dct:title": "x"})
     attempt = solve(WRITE, op("ForEach", select=select(JUTLAND), operation=nowhere), max_repairs=0)
     assert attempt.sparql is None
     assert "may not be written" in attempt.error
 
 
-def test_a_document_that_is_changed_is_told_whole(solve: Callable[..., Attempt]) -> None:
+def test_a_document_that_is_changed_is_reported_whole(solve: Callable[..., Attempt]) -> None:
     url = "http://docs.example/old"
     update = f'DELETE DATA {{ <{url}> dct:title "Old" }}; INSERT DATA {{ <{url}> dct:title "New" }}'
     attempt = solve(WRITE, op("PATCH", url=url, update=update))
@@ -250,7 +250,7 @@ def test_the_results_of_several_operations_are_answers_each(
     assert truth.sparql == "ASK {}"
 
 
-def test_limits_of_a_program_are_told_to_its_author(
+def test_limits_of_a_program_are_shown_to_its_author(
     solve: Callable[..., Attempt], strict: Callable[..., bool], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("reasoningbank.algebra.stage.LIMITS", Limits(requests=2))
@@ -284,7 +284,7 @@ def test_a_model_that_is_gone_inside_a_program_ends_the_attempt(
         solve(READ, select(op("SPARQLString", question="towns of Jutland")), select(BIG))
 
 
-def test_replies_nested_too_deeply_are_told(solve: Callable[..., Attempt]) -> None:
+def test_replies_nested_too_deeply_are_reported(solve: Callable[..., Attempt]) -> None:
     deep = '{"@op": "Str", "args": {"input": ' * 450 + '"x"' + "}}" * 450
     attempt = solve(READ, deep, select(BIG))
     assert attempt.status == "submitted"
@@ -362,7 +362,7 @@ def test_a_pack_without_any_shows_the_specifications_own(tmp_path: Path) -> None
     assert not mistakes(shown_programs(None)[0].program)
 
 
-def test_what_is_no_list_of_them_is_told(tmp_path: Path) -> None:
+def test_what_is_not_a_list_of_them_is_reported(tmp_path: Path) -> None:
     pack = write_towns(tmp_path / "towns")
     file = pack.root / "hints" / "programs.json"
     file.parent.mkdir(exist_ok=True)

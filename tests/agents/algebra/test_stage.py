@@ -67,7 +67,7 @@ def test_documents_that_nobody_wrote_are_unchanged_however_they_are_spelled(
 
 
 @pytest.mark.parametrize(
-    ("initial", "told"),
+    ("initial", "reported"),
     [
         ("<http://elsewhere.example/x> { <http://e/a> a <http://e/T> }", "no document can have"),
         (f"<{BASE}Køge> {{ <http://e/a> a <http://e/T> }}", "percent-encoded"),
@@ -75,11 +75,11 @@ def test_documents_that_nobody_wrote_are_unchanged_however_they_are_spelled(
         (f"<{OLD}> {{ <http://e/a> a", "cannot be read"),
     ],
 )
-def test_initial_documents_that_cannot_be_used_are_told(
-    towns: Pack, tmp_path: Path, initial: str, told: str
+def test_initial_documents_that_cannot_be_used_are_reported(
+    towns: Pack, tmp_path: Path, initial: str, reported: str
 ) -> None:
     pack = with_initial(towns, tmp_path, initial)
-    with pytest.raises(UsageError, match=told):
+    with pytest.raises(UsageError, match=reported):
         scene_of(pack, ("GET", {"url": OLD}))
     assert pack.documents is not None
     gone = replace(pack, documents=replace(pack.documents, initial=tmp_path / "none.trig"))

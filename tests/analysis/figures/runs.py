@@ -14,7 +14,7 @@ from reasoningbank.trajectory import Recorder, Usage
 
 TOOLS = [f"sparql_{name}" for name in ("query", "peek", "sample", "classes", "properties",
          "describe", "count", "find", "slice", "labels")]  # fmt: skip
-ARMS = ("direct", "react", "rlm", "rlm-memory", "rlm-placebo", "nl2sparql-graph")
+ARMS = ("direct", "react", "rlm", "rlm-memory", "rlm-random", "nl2sparql-graph")
 TOPICS = ("arabidopsis", "diseases_of_transcription_factors", "mass_of_protein")
 
 
@@ -107,6 +107,6 @@ def _calls(rng: random.Random, n: int) -> Any:
     recorder = Recorder(clock=lambda: 0.0)
     for _ in range(n):
         call = recorder.add("tool_call", {"tool": rng.choice(TOOLS), "arguments": {}})
-        told = {"error": "ToolError: no"} if rng.random() < 0.2 else {"result": []}
-        recorder.add("tool_result", told, parent=call)
+        reported = {"error": "ToolError: no"} if rng.random() < 0.2 else {"result": []}
+        recorder.add("tool_result", reported, parent=call)
     return recorder.trajectory()

@@ -1,4 +1,4 @@
-"""Inline SVG follows the page, is told to those who cannot see it, and keeps to itself."""
+"""Inline SVG follows the page, has a text for screen readers, and shares no names with the page."""
 
 from __future__ import annotations
 

@@ -123,7 +123,7 @@ def test_long_texts_come_only_when_asked_for(tmp_path: Path) -> None:
     assert json.loads(with_texts.events["data"].iloc[10])["reply"] == LONG
 
 
-def test_an_unreadable_trial_is_left_out_and_told(tmp_path: Path) -> None:
+def test_an_unreadable_trial_is_left_out_and_reported(tmp_path: Path) -> None:
     folder = whole_run(tmp_path / "run")
     (folder.path / "trials/plain/t1.0.json").write_text('{"half', encoding="utf-8")
     odd = folder.path / "trials/memory/t1.0.json"
@@ -160,7 +160,7 @@ def test_values_that_are_not_what_they_should_be_are_missing(tmp_path: Path) -> 
     assert frames.trials["started"].isna().tolist() == [False, True]
 
 
-def test_several_runs_are_told_apart_by_their_paths(tmp_path: Path) -> None:
+def test_several_runs_are_distinguished_by_their_paths(tmp_path: Path) -> None:
     one, two = whole_run(tmp_path / "a" / "run"), whole_run(tmp_path / "b" / "run")
     assert set(load(one).manifests) == {"run"}
     frames = load([one.path, str(two.path), one])

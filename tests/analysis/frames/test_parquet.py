@@ -59,7 +59,7 @@ def test_other_readers_see_the_same_rows(tmp_path: Path, reader: str) -> None:
     ]
 
 
-def test_a_folder_that_cannot_be_written_is_told_in_a_line(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_written_is_reported_in_a_line(tmp_path: Path) -> None:
     frames = load(whole_run(tmp_path / "run"))
     (tmp_path / "taken").write_text("a file", encoding="utf-8")
     with pytest.raises(RecordError, match="cannot be written"):
@@ -71,9 +71,9 @@ def test_the_command_writes_the_files_and_tells_what_was_left_out(tmp_path: Path
     (folder.path / "trials/plain/t1.0.json").write_text("{", encoding="utf-8")
     result = CliRunner().invoke(app, ["export", "parquet", str(folder.path), "--json"])
     assert result.exit_code == 0, result.output
-    told = json.loads(result.stdout)
-    assert {f["frame"]: f["rows"] for f in told["files"]}["trials"] == 4
-    assert "t1.0.json" in told["problems"][0]
+    reported = json.loads(result.stdout)
+    assert {f["frame"]: f["rows"] for f in reported["files"]}["trials"] == 4
+    assert "t1.0.json" in reported["problems"][0]
     assert "t1.0.json" in result.stderr.replace("\n", "")
     assert len(pd.read_parquet(folder.path / "parquet" / "trials.parquet")) == 4
 

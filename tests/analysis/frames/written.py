@@ -70,8 +70,9 @@ def busy_trajectory() -> Trajectory:
     recorder = Recorder(clock=lambda: now[0])
     items = [{k: ITEM[k] for k in ("id", "title", "src")} | {"score": 0.5, "text": LONG,
               "task": "t1", "trial": "memory/t1.0"}]  # fmt: skip
-    recorder.add("memory_retrieved", {"query": "what?", "tokens": 90, "items": items,
-                 "withheld": [{"id": "cd34", "code": "own-task", "reason": "own"}]})  # fmt: skip
+    hidden = [{"id": "cd34", "code": "own-task", "reason": "own"}]
+    found = {"query": "what?", "tokens": 90, "items": items, "withheld": hidden}  # old spelling
+    recorder.add("memory_retrieved", found)
     now[0] = 3.0
     call = {"role": "solver", "model": "m", "messages": [{"role": "user", "content": LONG}],
             "response": "do", "prompt_tokens": 70, "completion_tokens": 5,
@@ -80,9 +81,9 @@ def busy_trajectory() -> Trajectory:
     code = recorder.add("code", {"code": "print(1)"})
     query = recorder.add("tool_call", {"tool": "sparql_query", "arguments": {"query": LONG}},
                          parent=code)  # fmt: skip
-    told = "Ref('results_0', 'results', 12 items from Trees)"
+    reported = "Ref('results_0', 'results', 12 items from Trees)"
     ref = {"key": "results_0", "dtype": "results", "rows": 12, "sz": 1, "source": "Trees"}
-    recorder.add("tool_result", {"result": told, "ref": ref}, seconds=0.5, parent=query)
+    recorder.add("tool_result", {"result": reported, "ref": ref}, seconds=0.5, parent=query)
     recorder.add("lm_call", {"role": "judge", "model": "j", "messages": [], "response": "?"})
     recorder.add("lm_call", call | {"from_cache": True})
     peek = recorder.add("tool_call", {"tool": "sparql_peek", "arguments": {"ref": "results_0"}})

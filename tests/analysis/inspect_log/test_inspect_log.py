@@ -80,7 +80,7 @@ def test_practice_has_a_log_of_its_own(tmp_path: Path) -> None:
     assert [(log.arm, log.samples, log.complete) for log in exported.logs] == [
         ("learned", 24, True),
         ("none", 8, True),
-        ("placebo", 8, True),
+        ("random", 8, True),
         ("learned (stream)", 12, True),
         ("none (stream)", 4, True),
     ]
@@ -161,9 +161,9 @@ def test_events_keep_their_times_and_their_tokens(logs: dict[str, Any]) -> None:
     assert inner.completed == began + timedelta(seconds=3.7)
     assert inner.arguments == {"query": QUERY}
     assert tools["sparql_peek"].error.message == "ToolError: no r9"
-    told = {e.source: e.data for e in found.events if e.event == "info"}
-    assert told["memory_retrieved"]["items"][0]["id"] == "m1"
-    assert told["error"]["reply"] == "hm"
+    reported = {e.source: e.data for e in found.events if e.event == "info"}
+    assert reported["memory_retrieved"]["items"][0]["id"] == "m1"
+    assert reported["error"]["reply"] == "hm"
     scored = {e.scorer for e in found.events if e.event == "score"}
     assert scored == {"strict", "lenient", "f1", "lm:local"}
 
@@ -207,7 +207,7 @@ def test_a_trial_of_a_learning_stream_says_its_place_and_its_memory(tmp_path: Pa
     assert (only.metadata["step"], only.metadata["memory"]) == (4, "abc")
 
 
-def test_the_headline_is_the_metric_stated_beforehand(logs: dict[str, Any]) -> None:
+def test_the_headline_is_the_pre_registered_metric(logs: dict[str, Any]) -> None:
     for log in logs.values():
         assert log.results.headline.scorer == "strict"
         metrics = next(s for s in log.results.scores if s.name == "strict").metrics
@@ -301,7 +301,7 @@ def fetched(url: str, server: subprocess.Popen[bytes]) -> Any:
     raise AssertionError("the server does not answer")
 
 
-def test_a_damaged_trial_is_told_and_left_out(tmp_path: Path) -> None:
+def test_a_damaged_trial_is_reported_and_left_out(tmp_path: Path) -> None:
     run = write_run(tmp_path)
     broken = run.path / records()[0].key.path
     broken.write_text('{"key": ')
@@ -310,7 +310,7 @@ def test_a_damaged_trial_is_told_and_left_out(tmp_path: Path) -> None:
     assert [log.samples for log in export.logs] == [4, 6]
 
 
-def test_a_folder_without_a_run_is_told_in_one_line(tmp_path: Path) -> None:
+def test_a_folder_without_a_run_is_reported_in_one_line(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="holds no run"):
         export_inspect(tmp_path)
     RunFolder(tmp_path).write_manifest(MANIFEST)
@@ -318,7 +318,7 @@ def test_a_folder_without_a_run_is_told_in_one_line(tmp_path: Path) -> None:
         export_inspect(tmp_path)
 
 
-def test_a_missing_extra_is_told_with_its_command(
+def test_a_missing_extra_is_reported_with_its_command(
     run: RunFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)

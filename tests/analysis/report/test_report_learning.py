@@ -50,7 +50,7 @@ def test_the_summary_keeps_practice_and_proof_apart(visit: Visit, learned: Repor
     assert "1 of 2 pre-registered pairs are resolved" in text
     assert "LEARNING STREAMS" in text.upper()
     assert "(not part of any comparison above)" in text
-    assert "placebo of learned" in text
+    assert "random of learned" in text
     assert "unknown-class" in text
     assert "Judges of the streams' attempts against the execution judge" in text
     assert page.locator("#leaks").count() == 0
@@ -128,14 +128,14 @@ def test_the_reader_shows_what_was_filtered_out_and_leads_to_the_bank(
     page.wait_for_selector("#item-i0")
 
 
-def test_what_was_found_and_not_shown_is_told(tmp_path: Path, visit: Visit) -> None:
+def test_what_was_found_and_not_shown_is_reported(tmp_path: Path, visit: Visit) -> None:
     full = shown(item_of("s1"))
     (event, *rest) = full.events
     data = {**event.data, "skipped": [{"id": "i9", "reason": "no room"}], "at_random": True}
-    dealt = replace(full, events=(Event(0, event.kind, 0.0, 0.0, data), *rest))
-    made = [trial("placebo", "h0", 0, False, memory="b04", trajectory=dealt)]
+    drawn = replace(full, events=(Event(0, event.kind, 0.0, 0.0, data), *rest))
+    made = [trial("random", "h0", 0, False, memory="b04", trajectory=drawn)]
     report = write_report(write(tmp_path / "run", made), tmp_path / "report.html")
-    page = visit("#trial/placebo/h0/0", of=report)
+    page = visit("#trial/random/h0/0", of=report)
     page.wait_for_selector(".event.memory")
     text = page.inner_text(".event.memory")
     assert "drawn at random" in text

@@ -115,7 +115,7 @@ def test_a_record_without_evidence_says_so(visit: Visit) -> None:
     assert "made before records kept them" in page.inner_text("#no-evidence")
 
 
-def test_an_unknown_trial_is_told(visit: Visit) -> None:
+def test_an_unknown_trial_is_reported(visit: Visit) -> None:
     page = visit("#trial/second/no_task/0")
     assert "No such trial" in page.inner_text("#view-trial")
 

@@ -148,7 +148,7 @@ def test_the_same_records_give_the_same_page(
     assert [path.name for path in tmp_path.iterdir()] == ["again.html"]
 
 
-def test_damaged_files_are_told_apart_from_errors(report: Report) -> None:
+def test_damaged_files_are_distinguished_from_errors(report: Report) -> None:
     html = report.path.read_text("utf-8")
     assert [path.as_posix() for path in report.damaged] == ["trials/first/d_task.0.json"]
     assert "trials/first/d_task.0.json" in html
@@ -157,7 +157,7 @@ def test_damaged_files_are_told_apart_from_errors(report: Report) -> None:
     assert 'href="#trials?outcome=defect">1 trial</a>' in html
 
 
-def test_a_damaged_memory_snapshot_is_told_and_loses_nothing_else(tmp_path: Path) -> None:
+def test_a_damaged_memory_snapshot_is_reported_and_loses_nothing_else(tmp_path: Path) -> None:
     folder = RunFolder(tmp_path / "run")
     folder.write_manifest(MANIFEST)
     folder.write(record("first", "a_task", trajectory=trajectory(memory=True)))
@@ -226,7 +226,7 @@ def test_a_folder_without_a_run_is_bad_usage(tmp_path: Path) -> None:
         write_report(RunFolder(tmp_path), tmp_path / "report.html")
 
 
-def test_a_page_that_cannot_be_written_is_told_and_the_old_one_stays(
+def test_a_page_that_cannot_be_written_is_reported_and_the_old_one_stays(
     run: RunFolder, tmp_path: Path
 ) -> None:
     (tmp_path / "file").write_text("mine", encoding="utf-8")

@@ -1,4 +1,4 @@
-"""A scripted model: it knows a property of the orchard in one case of three, or if it is told."""
+"""A scripted model: it knows a property of the orchard one time in three, or from the prompt."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def query_for(body: dict[str, Any]) -> str:
     """Return its query for the last question of a request."""
     last = str(body["messages"][-1]["content"])
     number = int(re.findall(r"higher than (\d+)", last)[-1])
-    told = "t:height" in said_to({"messages": body["messages"][:-1]})
-    name = "height" if number % 3 == 0 or told else "size"
+    reported = "t:height" in said_to({"messages": body["messages"][:-1]})
+    name = "height" if number % 3 == 0 or reported else "size"
     return f"SELECT ?plant WHERE {{ ?plant t:{name} ?h . FILTER(?h > {number}) }}"
 
 

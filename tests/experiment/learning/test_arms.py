@@ -41,7 +41,9 @@ def shown(record: TrialRecord) -> list[dict[str, Any]]:
     return found
 
 
-def test_exemplars_of_the_training_split_help_and_are_made_once(learning: Make, run: Run) -> None:
+def test_few_shot_examples_of_the_training_split_help_and_are_made_once(
+    learning: Make, run: Run
+) -> None:
     experiment = learning(arm("none"), arm("gold", "gold"), **EVALUATE, learning={})
     folder = run(experiment, limit=2)
     (snapshot,) = {record.memory for record in folder.trials() if record.key.arm == "gold"}
@@ -58,7 +60,7 @@ def test_exemplars_of_the_training_split_help_and_are_made_once(learning: Make, 
     assert "stream" in folder.manifest["hashes"]["memory"]
 
 
-def test_a_lost_note_of_the_exemplars_is_made_again(learning: Make, run: Run) -> None:
+def test_a_lost_note_of_the_few_shot_examples_is_made_again(learning: Make, run: Run) -> None:
     experiment = learning(arm("gold", "gold"), **EVALUATE)
     folder = run(experiment, limit=2)
     (folder.path / "learning" / "gold.bank.json").write_text("{", encoding="utf-8")
@@ -66,7 +68,9 @@ def test_a_lost_note_of_the_exemplars_is_made_again(learning: Make, run: Run) ->
     assert len({record.memory for record in folder.trials()}) == 1
 
 
-def test_exemplars_that_an_earlier_version_wrote_keep_their_name(learning: Make, run: Run) -> None:
+def test_few_shot_examples_that_an_earlier_version_wrote_keep_their_name(
+    learning: Make, run: Run
+) -> None:
     experiment = learning(arm("gold", "gold"), **EVALUATE)
     folder = run(experiment, limit=1)
     note = folder.path / "learning" / "gold.bank.json"
@@ -85,7 +89,7 @@ def test_exemplars_that_an_earlier_version_wrote_keep_their_name(learning: Make,
 
 
 @pytest.mark.parametrize("distiller", ["locla", "the rules"])
-def test_a_distiller_that_is_no_model_is_told_before_anything_runs(
+def test_a_distiller_that_is_not_a_model_is_reported_before_anything_runs(
     learning: Make, distiller: str
 ) -> None:
     experiment = learning(arm("learned", {"source": "learned", "distiller": distiller}))
@@ -140,31 +144,31 @@ def test_a_bank_on_file_is_hashed_and_guarded(learning: Make, run: Run, tmp_path
         run(experiment, "new")
 
 
-def test_a_placebo_has_as_many_tokens_of_other_items(
+def test_a_random_control_has_as_many_tokens_of_other_items(
     learning: Make, run: Run, tmp_path: Path
 ) -> None:
     items = [hint(f"Thing {n}", content=f"Number {n} of the kind.") for n in range(30)]
     file = bank_file(tmp_path / "bank.jsonl", *items, hint("Plants that are higher"))
     of = arm("bank", {"source": "bank", "bank": str(file), "items": 2})
-    placebo = arm("placebo", {"source": "placebo", "of": "bank", "items": 2})
-    folder = run(learning(of, placebo, **EVALUATE))
+    control = arm("random", {"source": "random", "of": "bank", "items": 2})
+    folder = run(learning(of, control, **EVALUATE))
     pairs = 0
     for task in TEST:
-        one, two = (folder.read(TrialKey(name, task, 0)) for name in ("bank", "placebo"))
+        one, two = (folder.read(TrialKey(name, task, 0)) for name in ("bank", "random"))
         assert one.memory == two.memory
-        (real,), (dealt,) = (r.trajectory.of("memory_retrieved") for r in (one, two))
-        assert dealt.data["at_random"]
-        assert 0 <= real.data["tokens"] - dealt.data["tokens"] < 30
+        (real,), (drawn,) = (r.trajectory.of("memory_retrieved") for r in (one, two))
+        assert drawn.data["at_random"]
+        assert 0 <= real.data["tokens"] - drawn.data["tokens"] < 30
         pairs += {i["id"] for i in shown(one)} == {i["id"] for i in shown(two)}
     assert pairs < len(TEST)
-    dealt = {
-        task: [i["id"] for i in shown(folder.read(TrialKey("placebo", task, 0)))] for task in TEST
+    drawn = {
+        task: [i["id"] for i in shown(folder.read(TrialKey("random", task, 0)))] for task in TEST
     }
-    assert len({json.dumps(ids) for ids in dealt.values()}) > 1
+    assert len({json.dumps(ids) for ids in drawn.values()}) > 1
 
 
 def test_tokens_are_matched_with_another_arms_on_the_same_task(learning: Make, run: Run) -> None:
-    sampling = {"tokens_of": "learned", "k": 9}
+    sampling = {"tokens_of": "learned", "k": 9}  # old spelling
     matched = arm("matched", temperature=0.7, sampling=sampling)
     folder = run(learning(matched, arm("learned", "learned")))
     most = 0
@@ -194,20 +198,20 @@ class Guesser(Pupil):
             self.turn % 3
         ]
         type(self).turn += 1
-        self.told.append(task.query)
+        self.reported.append(task.query)
         recorder = episode.recorder
         usage = Usage(lm_calls=1)
         return Attempt(query, "", "submitted", usage, recorder.trajectory())
 
     turn = 0
-    told: list[str] = []  # noqa: RUF012
+    reported: list[str] = []  # noqa: RUF012
 
 
 @pytest.mark.parametrize("kind", ["parallel", "sequential"])
 def test_all_rollouts_of_a_stream_teach(
     kind: str, learning: Make, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    Guesser.turn, Guesser.told = 0, []
+    Guesser.turn, Guesser.reported = 0, []
     monkeypatch.setitem(AGENTS, "pupil", Guesser)
     matts = arm("matts", "learned", temperature=0.7, sampling={"kind": kind, "k": 3})
     folder = run(learning(matts, tasks={"ids": ["t001"]}), limit=1)
@@ -219,9 +223,13 @@ def test_all_rollouts_of_a_stream_teach(
     sources = {items[name].src for name in step.added}
     assert {"success", "failure"} <= sources
     if kind == "sequential":
-        assert ["You answered before" in told for told in Guesser.told] == [False, True, True]
-        assert "does not run" in Guesser.told[1]
-        assert "no rows" in Guesser.told[2]
+        assert ["You answered before" in reported for reported in Guesser.reported] == [
+            False,
+            True,
+            True,
+        ]
+        assert "does not run" in Guesser.reported[1]
+        assert "no rows" in Guesser.reported[2]
 
 
 def test_layers_reach_the_agent_without_any_memory(
@@ -318,7 +326,7 @@ def test_a_retry_sees_another_item_as_turns_beside_the_same_texts(
     assert len({one["tokens"] - one["demonstrations"][0]["tokens"] for one in events}) == 1
 
 
-def test_a_placebo_shows_turns_where_turns_are_found_and_all_are_told(
+def test_a_random_control_shows_turns_where_turns_are_found_and_all_are_reported(
     learning: Make, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def tried(title: str, *turns: Turn) -> MemoryItem:
@@ -337,7 +345,7 @@ def test_a_placebo_shows_turns_where_turns_are_found_and_all_are_told(
         common = {"agent": "rlm", "lm": "openai/none"}
         arms = [
             {"name": "bank", "memory": memory, **common},
-            {"name": "placebo", **common, "memory": {"source": "placebo", "of": "bank",
+            {"name": "random", **common, "memory": {"source": "random", "of": "bank",
              "items": 1, "demonstrations": True}},
         ]  # fmt: skip
         folder = run(learning(*arms, **EVALUATE), name)
@@ -352,12 +360,12 @@ def test_a_placebo_shows_turns_where_turns_are_found_and_all_are_told(
                 assert data["tokens"] > one["tokens"] > 0
     trials = len(EVALUATE["tasks"]["ids"])
     assert seen["turns bank"] == [(best.id,)] * trials
-    dealt = seen["turns placebo"]
-    assert len(dealt) == trials
-    assert all(len(ids) == 1 and ids[0] != best.id for ids in dealt)
-    assert len(set(dealt)) > 1
-    # What was found has no turns: none are dealt, though other items have some.
-    assert seen["bare bank"] == seen["bare placebo"] == [()] * trials
+    drawn = seen["turns random"]
+    assert len(drawn) == trials
+    assert all(len(ids) == 1 and ids[0] != best.id for ids in drawn)
+    assert len(set(drawn)) > 1
+    # What was found has no turns: none are drawn, though other items have some.
+    assert seen["bare bank"] == seen["bare random"] == [()] * trials
 
 
 def test_a_stream_may_begin_with_a_bank(learning: Make, run: Run, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The bank that an arm names: what it holds, and files that are none."""
+"""The bank that an arm names: what it holds, and files that are not banks."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_a_bank_is_read_and_left_as_it_is(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["bank.sqlite", "bank.db"])
-def test_an_empty_file_is_no_empty_bank(tmp_path: Path, name: str) -> None:
+def test_an_empty_file_is_not_an_empty_bank(tmp_path: Path, name: str) -> None:
     """A run would begin without a memory, and without a word of it."""
     (tmp_path / name).touch()
     with pytest.raises(UsageError) as raised:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from faults_of_runs.nursery import Done, begin
+from faults_of_runs.commands import Done, begin
 from lm.scripted import ScriptedServer, failure
 
 from reasoningbank.analysis import summarise_run
@@ -62,7 +62,7 @@ def test_what_an_optimizer_makes_is_what_trials_see(
     assert found is not None
     assert len(notices) == 1
     trials = list(folder.trials())
-    # Untold, it would know two of the four.
+    # Without the prompt it would know two of the four.
     assert [trial.strict for trial in trials] == [True] * 4
     assert (found["optimizer"], sorted(found["tasks"])) == (optimizer, STREAM)
     assert found["usage"]["lm_calls"] == len(model.asked) - len(TEST)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from faults_of_runs.nursery import Done, begin
+from faults_of_runs.commands import Done, begin
 
 from reasoningbank.experiment import RunFolder
 from reasoningbank.sparql import EndpointConfig

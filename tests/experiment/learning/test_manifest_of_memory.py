@@ -50,21 +50,21 @@ def test_changed_hints_are_refused(learning: Make, run: Run, tmp_path: Path) -> 
     assert caught.value.fields["changed"] == ["memory hints"]
 
 
-def test_changed_code_is_told_and_the_run_goes_on(learning: Make, run: Run) -> None:
+def test_changed_code_is_reported_and_the_run_goes_on(learning: Make, run: Run) -> None:
     folder = run(learning(), limit=2)
     manifest = folder.manifest
     assert manifest is not None
     folder.write_manifest({**manifest, "code": {**manifest["code"], "commit": "another"}})
-    told: list[str] = []
-    run(learning(), on_notice=told.append)
-    assert len(told) == 1
+    reported: list[str] = []
+    run(learning(), on_notice=reported.append)
+    assert len(reported) == 1
     assert folder.manifest is not None
     (entry,) = folder.manifest["code_history"]
     assert entry["code"] == manifest["code"]
     shown = CliRunner().invoke(app, ["status", str(folder.path)])
     assert f"other code: trials since {entry['time']} are by changed commit" in shown.output
-    run(learning(), on_notice=told.append)
-    assert len(told) == 1
+    run(learning(), on_notice=reported.append)
+    assert len(reported) == 1
 
 
 def test_a_run_without_memory_says_nothing_of_it(learning: Make, run: Run) -> None:
@@ -75,12 +75,12 @@ def test_a_run_without_memory_says_nothing_of_it(learning: Make, run: Run) -> No
     assert not (folder.path / "memory").exists()
 
 
-def test_how_far_streams_are_is_told(learning: Make, run: Run) -> None:
+def test_how_far_streams_are_is_reported(learning: Make, run: Run) -> None:
     folder = run(learning(seeds=[0, 1]), limit=2)
     shown = CliRunner().invoke(app, ["status", str(folder.path)])
     assert "stream learned.1: 2 of 6 steps" in shown.output
-    told = json.loads(CliRunner().invoke(app, ["status", str(folder.path), "--json"]).stdout)
-    assert told["streams"] == [
+    reported = json.loads(CliRunner().invoke(app, ["status", str(folder.path), "--json"]).stdout)
+    assert reported["streams"] == [
         {"arm": "learned", "order": order, "taken": 2, "total": 6} for order in (0, 1)
     ]
 

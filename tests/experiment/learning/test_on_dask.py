@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from faults_of_runs.nursery import Command, begin
+from faults_of_runs.commands import Command, begin
 
 from reasoningbank.errors import UsageError
 from reasoningbank.experiment import (
@@ -34,7 +34,7 @@ ARMS: tuple[dict[str, Any], ...] = (
     {"name": "none", "agent": "pupil", "stream": True},
     LEARNED,
     {"name": "again", "agent": "pupil", "memory": {"source": "shared", "of": "learned"}},
-    {"name": "placebo", "agent": "pupil", "memory": {"source": "placebo", "of": "learned"}},
+    {"name": "random", "agent": "pupil", "memory": {"source": "random", "of": "learned"}},
     {"name": "gold", "agent": "pupil", "memory": "gold", "layers": ["L0", "L1"]},
     {
         "name": "linked",
@@ -101,10 +101,10 @@ def test_all_kinds_of_arms_end_as_in_threads(
     threads = parse_experiment({**data, "executor": {"workers": 2}})
     dask = {"kind": "dask", "scheduler": place.cluster.address}
     one, two = RunFolder(tmp_path / "one"), RunFolder(tmp_path / "two")
-    told: list[str] = []
+    reported: list[str] = []
     run_experiment(threads, one)
-    run_experiment(parse_experiment({**data, "executor": dask}), two, on_notice=told.append)
-    assert told[-1] == "2 Dask workers, 2 trials at one time"
+    run_experiment(parse_experiment({**data, "executor": dask}), two, on_notice=reported.append)
+    assert reported[-1] == "2 Dask workers, 2 trials at one time"
     assert _left(one) == _left(two)
     for key in (record.key for record in one.trials()):
         shown = [folder.read(key).trajectory.of("memory_retrieved") for folder in (one, two)]
@@ -147,7 +147,7 @@ def test_a_killed_driver_goes_on_to_the_same_end(place: Place) -> None:
     place.check("driver", place.begin("driver"))
 
 
-def test_a_killed_scheduler_is_told_and_the_run_goes_on_with_the_next(place: Place) -> None:
+def test_a_killed_scheduler_is_reported_and_the_run_goes_on_with_the_next(place: Place) -> None:
     place.cluster.hold()
     command = place.begin("scheduler")
     place.cluster.held()
@@ -161,15 +161,15 @@ def test_a_killed_scheduler_is_told_and_the_run_goes_on_with_the_next(place: Pla
     place.check("scheduler", place.begin("scheduler"))
 
 
-def test_workers_say_beforehand_what_they_lack(
+def test_workers_say_before_the_run_what_they_lack(
     learning: Callable[..., Experiment], tmp_path: Path
 ) -> None:
     # Workers of a local cluster begin without the pupil that this process has enrolled.
-    told: list[str] = []
+    reported: list[str] = []
     folder = RunFolder(tmp_path / "run")
     with pytest.raises(UsageError) as caught:
         run_experiment(
-            learning(executor={"kind": "dask", "workers": 2}), folder, on_notice=told.append
+            learning(executor={"kind": "dask", "workers": 2}), folder, on_notice=reported.append
         )
     assert caught.value.code == "workers-lack"
     ((what, lacking),) = caught.value.fields["lacks"].items()

@@ -21,7 +21,7 @@ Run = Callable[..., RunFolder]
 ARMS: tuple[dict[str, Any], ...] = (
     {"name": "none", "agent": "pupil", "stream": True, "seeds": [0]},
     {"name": "learned", "agent": "pupil", "memory": "learned"},
-    {"name": "placebo", "agent": "pupil", "seeds": [0], "memory": {"source": "placebo",
+    {"name": "random", "agent": "pupil", "seeds": [0], "memory": {"source": "random",
      "of": "learned"}},
 )  # fmt: skip
 

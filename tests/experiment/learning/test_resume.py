@@ -121,11 +121,11 @@ def test_a_trial_on_disk_is_not_run_again_and_taught_once(
     asked: list[str] = []
     solve = Pupil.solve
 
-    def told(self: Pupil, task: Task, episode: Episode) -> Attempt:
+    def reported(self: Pupil, task: Task, episode: Episode) -> Attempt:
         asked.append(task.id)
         return solve(self, task, episode)
 
-    monkeypatch.setattr(Pupil, "solve", told)
+    monkeypatch.setattr(Pupil, "solve", reported)
     with monkeypatch.context() as patched:
         kill_at(patched, TaskStream, "_learn", 3)
         with pytest.raises(Killed):
@@ -154,12 +154,12 @@ def test_what_is_damaged_is_set_aside_and_made_again(
     if what == ["last snapshot"]:
         # It is looked at where something is left to do with it.
         folder.file(TrialKey("learned", TEST[0], 0).path).unlink()
-    told: list[str] = []
+    reported: list[str] = []
     for name in what:
         files[name].write_text('{"version": 1, "arm"', encoding="utf-8")
-    run(learning(), on_notice=told.append)
+    run(learning(), on_notice=reported.append)
     assert left_by(folder) == whole
-    assert all(any(files[name].name in line for line in told) for name in what)
+    assert all(any(files[name].name in line for line in reported) for name in what)
 
 
 def test_a_stream_whose_last_snapshot_is_damaged_takes_its_last_step_again(
@@ -172,7 +172,7 @@ def test_a_stream_whose_last_snapshot_is_damaged_takes_its_last_step_again(
     assert left_by(folder) == whole
 
 
-def test_steps_of_another_history_are_told(learning: Make, run: Run) -> None:
+def test_steps_of_another_history_are_reported(learning: Make, run: Run) -> None:
     folder = run(learning())
     path = folder.path / STEP
     data = json.loads(path.read_text(encoding="utf-8"))
@@ -193,7 +193,7 @@ def test_a_trial_that_saw_another_bank_is_not_learned_from(learning: Make, run: 
     assert caught.value.code == "trial-of-another-bank"
 
 
-def test_a_step_of_another_task_is_told(learning: Make, run: Run) -> None:
+def test_a_step_of_another_task_is_reported(learning: Make, run: Run) -> None:
     folder = run(learning(), limit=3)
     path = folder.path / STEP
     data = json.loads(path.read_text(encoding="utf-8"))
@@ -242,17 +242,17 @@ def test_a_rerun_leaves_alone_what_a_stream_went_on_from(learning: Make, run: Ru
     folder = run(learning())
     whole = left_by(folder)
     keys = [record.key for record in folder.trials()]
-    told: list[str] = []
+    reported: list[str] = []
     began: list[Any] = []
     run(
         learning(),
         again=keys,
         missing=False,
-        on_notice=told.append,
+        on_notice=reported.append,
         on_progress=lambda standing: began.append(standing.key),
     )
     assert {key.task for key in began} == set(TEST)
-    assert len(told) == 1
+    assert len(reported) == 1
     assert left_by(folder) == whole
 
 

@@ -48,7 +48,7 @@ def test_what_a_stream_learns_helps_on_held_out_tasks(learning: Make, run: Run) 
 
 
 class Listener:
-    """Corrects itself once it is told that it was wrong."""
+    """Corrects itself once the prompt says that it was wrong."""
 
     uses_lm, sees_gold = False, False
 
@@ -121,7 +121,9 @@ def test_orders_are_shared_by_arms_and_differ_by_seed(learning: Make) -> None:
     assert {job.step for job in plan.jobs if job.key.arm == "none"} == {None, *range(len(STREAM))}
 
 
-def test_what_memory_changed_is_told_from_what_came_with_it(learning: Make, run: Run) -> None:
+def test_what_memory_changed_is_distinguished_from_what_came_with_it(
+    learning: Make, run: Run
+) -> None:
     tasks = {"tasks": {"ids": STREAM}, "consolidate": False}
     folder = run(learning(NONE, LEARNED, learning=tasks))
     steps = folder.taken("learned", 0)
@@ -171,10 +173,10 @@ def test_what_is_learned_from_is_hidden_as_what_is_evaluated(learning: Make) -> 
 def test_a_limited_stream_goes_on_later_and_is_evaluated_when_it_is_whole(
     learning: Make, run: Run
 ) -> None:
-    told: list[str] = []
-    folder = run(learning(), limit=2, on_notice=told.append)
+    reported: list[str] = []
+    folder = run(learning(), limit=2, on_notice=reported.append)
     assert len(folder.taken("learned", 0)) == 2
-    assert told == ["2 trials not run: stream learned.0 is at step 2 of 6"]
+    assert reported == ["2 trials not run: stream learned.0 is at step 2 of 6"]
     assert all(record.step is not None for record in folder.trials())
     whole = run(learning(), "whole")
     run(learning())
@@ -187,14 +189,14 @@ def test_a_limited_stream_goes_on_later_and_is_evaluated_when_it_is_whole(
 
 
 def test_an_arm_alone_waits_for_those_it_rests_on(learning: Make, run: Run) -> None:
-    placebo = {
-        "name": "placebo",
+    control = {
+        "name": "random",
         "agent": "pupil",
-        "memory": {"source": "placebo", "of": "learned"},
+        "memory": {"source": "random", "of": "learned"},
     }
-    experiment = learning(NONE, LEARNED, placebo)
+    experiment = learning(NONE, LEARNED, control)
     with pytest.raises(UsageError, match=r"stream learned\.0 is at step 0 of 6"):
-        run(experiment, only=["placebo"])
+        run(experiment, only=["random"])
     with pytest.raises(UsageError, match=r"stream learned\.0 waits for the trials of none"):
         run(experiment, only=["learned"])
     folder = run(experiment, only=["none"])
@@ -204,8 +206,8 @@ def test_an_arm_alone_waits_for_those_it_rests_on(learning: Make, run: Run) -> N
         run(experiment, only=["learned"])
     run(experiment, again=[spoiled.key], missing=False)
     run(experiment, only=["learned"])
-    folder = run(experiment, only=["placebo"])
-    assert {record.key.arm for record in folder.trials()} == {"none", "learned", "placebo"}
-    told: list[str] = []
-    run(experiment, tasks=["t001", "t000"], on_notice=told.append)
-    assert told == []
+    folder = run(experiment, only=["random"])
+    assert {record.key.arm for record in folder.trials()} == {"none", "learned", "random"}
+    reported: list[str] = []
+    run(experiment, tasks=["t001", "t000"], on_notice=reported.append)
+    assert reported == []

@@ -30,7 +30,7 @@ def transfer(folder: RunFolder, **rest: Any) -> list[dict[str, Any]]:
     return [
         {"name": "none", "agent": "pupil", "seeds": [0]},
         {"name": "learned", "agent": "pupil", "memory": memory},
-        {"name": "placebo", "agent": "pupil", "memory": {"source": "placebo", "of": "learned"}},
+        {"name": "random", "agent": "pupil", "memory": {"source": "random", "of": "learned"}},
     ]
 
 
@@ -43,7 +43,7 @@ def test_each_seed_has_the_bank_of_its_order(learning: Make, run: Run, before: R
     folder = run(experiment)
     for seed in (0, 1):
         end = before.taken("learned", seed)[-1].after
-        for arm in ("learned", "placebo"):
+        for arm in ("learned", "random"):
             memories = {folder.read(TrialKey(arm, task, seed)).memory for task in FRESH}
             assert memories == {end}, (arm, seed)
     right = {arm: sum(r.strict for r in folder.trials() if r.key.arm == arm) for arm in
@@ -67,7 +67,9 @@ def test_compressed_records_do_as_well_and_others_are_refused(
         run(experiment)
 
 
-def test_what_is_not_there_is_told_before_anything_runs(learning: Make, before: RunFolder) -> None:
+def test_what_is_not_there_is_reported_before_anything_runs(
+    learning: Make, before: RunFolder
+) -> None:
     third = evaluated(learning, *transfer(before)[:2], seeds=(0, 1, 2))
     with pytest.raises(UsageError) as caught:
         plan_run(third)
@@ -87,7 +89,7 @@ def test_what_is_not_there_is_told_before_anything_runs(learning: Make, before: 
 def test_tasks_of_the_earlier_stream_are_guarded(
     learning: Make, run: Run, before: RunFolder
 ) -> None:
-    """Whoever evaluates on a task that the bank was learned from is shown nothing of it."""
+    """An evaluation on a task that the bank was learned from shows nothing of it."""
     arms = transfer(before)[:2]
     same = learning(*arms, mode="evaluate", tasks={"ids": ["t002"]}, learning={})
     (record,) = (r for r in run(same).trials() if r.key.arm == "learned")

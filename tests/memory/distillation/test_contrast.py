@@ -102,7 +102,7 @@ def test_without_the_strategy_the_contrast_has_the_skeleton(
     assert not [item for item in items if item.src == "success"]
 
 
-def test_an_unproven_success_is_no_right_side(distiller: Distiller) -> None:
+def test_an_unproven_success_is_not_a_right_side(distiller: Distiller) -> None:
     believed, wrong = rollouts(RIGHT.replace("taxon:7227", "taxon:9606"))
     unseen = replace(believed, judge="lm:local", ran=False, rows=None)
     worked = replace(believed, sparql=RIGHT.replace("?gene }", "?gene } ORDER BY ?gene"))
@@ -114,7 +114,7 @@ def test_an_unproven_success_is_no_right_side(distiller: Distiller) -> None:
     assert item.provenance.judge == "execution"
 
 
-def test_a_no_of_patterns_that_match_nothing_is_no_right_side(distiller: Distiller) -> None:
+def test_a_no_of_patterns_that_match_nothing_is_not_a_right_side(distiller: Distiller) -> None:
     # No protein has up:disease; its annotations have.
     no = attempt("ASK { uniprotkb:P04637 up:disease disease:5082 }", success=True, rows=1)
     wrong = attempt("SELECT ?d { uniprotkb:P04637 up:disease ?d }", rows=0)

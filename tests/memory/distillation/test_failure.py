@@ -142,7 +142,7 @@ def test_a_missing_condition_is_found(distiller: Distiller) -> None:
     assert '"Drosophila" was left out' in item.title
 
 
-def test_a_name_that_the_data_lack_is_no_condition(distiller: Distiller) -> None:
+def test_a_name_that_the_data_lack_is_not_a_condition(distiller: Distiller) -> None:
     query = "SELECT ?p { ?p a up:Protein }"
     question = "Which proteins does Swissprotland record?"
 

@@ -151,7 +151,7 @@ def test_secrets_are_known_by_their_shape(text: str) -> None:
         "PREFIX file: <http://e.org/> ASK { file:a file:b/file:c ?d }",
     ],
 )
-def test_ordinary_text_is_no_secret(text: str) -> None:
+def test_ordinary_text_is_not_a_secret(text: str) -> None:
     assert secret_in(text) == ""
 
 

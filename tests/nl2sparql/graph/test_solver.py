@@ -39,7 +39,7 @@ def solve(episode: Episode, question: str = QUESTION, **settings: Any) -> Attemp
     return GraphAgent(**settings).solve(task, episode)
 
 
-def told(attempt: Attempt, step: str) -> list[dict[str, Any]]:
+def reported(attempt: Attempt, step: str) -> list[dict[str, Any]]:
     resolve = attempt.trajectory.resolve
     return [resolve(e.data) for e in attempt.trajectory.of("step") if e.data["step"] == step]
 
@@ -75,7 +75,7 @@ def test_every_step_of_the_plan_reaches_retrieval_and_writing(episode: Make, for
     wrote = prompts(attempt)[2]
     for part in ("1. Find what stands near the pine.", "2. Is it a tree?", "3. Give its height."):
         assert part in wrote
-    found = told(attempt, "retrieve")[0]
+    found = reported(attempt, "retrieve")[0]
     # The best example of each step is there, the last step's too.
     assert found["current_task_index"] == 2
     assert {"near", "is"} <= {one["group"] for one in found["examples"]}
@@ -89,7 +89,7 @@ def test_an_error_is_refined_with_other_examples(episode: Make, forest: Pack) ->
     assert steps(attempt.trajectory)[5:8] == ["verify", "refine", "retrieve"]
     assert "cannot be parsed" in prompts(attempt)[2]
     first, second = (
-        [one["id"] for one in found["examples"]] for found in told(attempt, "retrieve")
+        [one["id"] for one in found["examples"]] for found in reported(attempt, "retrieve")
     )
     assert first[0] == second[0]
     assert first[1:] != second[1:]
@@ -98,30 +98,32 @@ def test_an_error_is_refined_with_other_examples(episode: Make, forest: Pack) ->
 def test_examples_that_the_writer_did_not_see_come_next(episode: Make, forest: Pack) -> None:
     replies = (analysis("KIND"), written(BROKEN), written(QUERY), verified())
     attempt = solve(episode(*replies, pack=forest), top_k=3, shown=2, specialists=False)
-    found = [[one["id"] for one in r["examples"]] for r in told(attempt, "retrieve")]
-    first, second = told(attempt, "write")
+    found = [[one["id"] for one in r["examples"]] for r in reported(attempt, "retrieve")]
+    first, second = reported(attempt, "write")
     assert first["used_ids"] == found[0][:2]
     # The nearest stays, and the one that there was no room for is shown.
     assert second["used_ids"] == [found[0][0], found[0][2]]
     assert second["shown_ids"] == found[0]
-    told_of = f"after the examples {', '.join(second['used_ids'])};"
-    assert told_of in told(attempt, "output")[0]["explanation"]
+    reported_of = f"after the examples {', '.join(second['used_ids'])};"
+    assert reported_of in reported(attempt, "output")[0]["explanation"]
 
 
 def test_an_earlier_answer_is_explained_by_its_own_examples(episode: Make, forest: Pack) -> None:
     replies = (analysis("KIND"), written(EMPTY), written(BROKEN))
     attempt = solve(episode(*replies, pack=forest), top_k=3, shown=2, explore=False, max_attempts=2)
     assert attempt.sparql == EMPTY
-    first, second = (one["used_ids"] for one in told(attempt, "write"))
+    first, second = (one["used_ids"] for one in reported(attempt, "write"))
     assert first != second
-    assert f"after the examples {', '.join(first)};" in told(attempt, "output")[0]["explanation"]
+    assert (
+        f"after the examples {', '.join(first)};" in reported(attempt, "output")[0]["explanation"]
+    )
 
 
 def test_where_no_example_is_shown_none_is_named(episode: Make, forest: Pack) -> None:
     attempt = solve(episode(analysis("KIND"), written(QUERY), verified(), pack=forest), shown=0)
-    assert told(attempt, "write")[0]["used_ids"] == []
-    assert "Written by the writer for" in told(attempt, "output")[0]["explanation"]
-    assert "after the examples" not in told(attempt, "output")[0]["explanation"]
+    assert reported(attempt, "write")[0]["used_ids"] == []
+    assert "Written by the writer for" in reported(attempt, "output")[0]["explanation"]
+    assert "after the examples" not in reported(attempt, "output")[0]["explanation"]
 
 
 def test_confidence_is_by_what_was_retrieved_for_the_answer() -> None:
@@ -132,14 +134,14 @@ def test_confidence_is_by_what_was_retrieved_for_the_answer() -> None:
     assert attempt_of(state, "refine")["similarity"] == 0.2
 
 
-def test_an_empty_result_is_explored_and_what_was_found_is_told(
+def test_an_empty_result_is_explored_and_what_was_found_is_reported(
     episode: Make, forest: Pack
 ) -> None:
     attempt = solve(
         episode(analysis("KIND"), written(EMPTY), written(QUERY), verified(), pack=forest)
     )
     assert (attempt.sparql, attempt.status) == (QUERY, "submitted")
-    found = told(attempt, "explore")[0]
+    found = reported(attempt, "explore")[0]
     # What a moss has, and what has things near it.
     assert {"t:height", "t:near", "rdfs:label"} <= set(found["discovered_properties"])
     assert "t:Tree" in found["discovered_classes"]
@@ -151,14 +153,14 @@ def test_an_empty_result_is_explored_and_what_was_found_is_told(
     assert "returns no rows" in wrote
 
 
-def test_as_many_explored_names_are_told_as_there_is_room_for_and_each_whole(
+def test_as_many_explored_names_are_reported_as_there_is_room_for_and_each_whole(
     episode: Make, forest: Pack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("reasoningbank.nl2sparql.graph.MOST_NAMES", 18)
     attempt = solve(
         episode(analysis("KIND"), written(EMPTY), written(QUERY), verified(), pack=forest)
     )
-    names = told(attempt, "explore")[0]["discovered_properties"]
+    names = reported(attempt, "explore")[0]["discovered_properties"]
     wrote = prompts(attempt)[2]
     line = wrote.split("Properties in use: ")[1].split("\\n")[0].split('"')[0].split("'")[0]
     shown = line.split(", ")
@@ -166,7 +168,7 @@ def test_as_many_explored_names_are_told_as_there_is_room_for_and_each_whole(
     assert 0 < len(shown) < len(names)
 
 
-def test_what_was_explored_is_told_of_the_query_it_is_about() -> None:
+def test_what_was_explored_is_reported_with_its_query() -> None:
     history = [
         {"sparql": "A", "error": "empty", "step": "explore"},
         {"sparql": "B", "error": "broken", "step": "refine"},
@@ -175,7 +177,7 @@ def test_what_was_explored_is_told_of_the_query_it_is_about() -> None:
     first, second = history[:2], history
     for tried, expected in (
         (first, [("A", "no such way\nempty"), ("B", "broken")]),
-        # What came again is told last, and with all that is known of it.
+        # What was found again is listed last, with all that is known of it.
         (second, [("B", "broken"), ("A", "no such way\nempty")]),
     ):
         state = initial_state("?") | {"refinement_history": tried, "findings": ["no such way"]}
@@ -206,13 +208,13 @@ def test_after_the_last_attempt_the_best_one_is_given_with_its_errors(
     )
     assert (attempt.sparql, attempt.status) == (EMPTY, "fallback")
     assert "empty" in [one.code for one in attempt.findings]
-    last = told(attempt, "output")[0]
+    last = reported(attempt, "output")[0]
     assert (last["is_valid"], last["final_sparql"]) == (False, EMPTY)
     assert last["confidence"] < 0.5
     assert steps(attempt.trajectory).count("write") == 3
 
 
-def test_a_query_written_twice_is_told_and_not_taken(episode: Make, forest: Pack) -> None:
+def test_a_query_written_twice_is_reported_and_not_taken(episode: Make, forest: Pack) -> None:
     given = episode(
         analysis("KIND"), written(EMPTY), written(EMPTY), written(QUERY), verified(), pack=forest
     )
@@ -234,7 +236,7 @@ def test_every_form_is_executed_and_verified_as_such(
 ) -> None:
     attempt = solve(episode(analysis("KIND"), written(query), verified(), pack=forest), top_k=1)
     assert (attempt.sparql, attempt.status) == (query, "submitted")
-    ran = told(attempt, "execute")[0]
+    ran = reported(attempt, "execute")[0]
     assert (ran["execution_form"], ran["result_count"]) == (form, count)
     assert f"{form}, {count} in all" in prompts(attempt)[-1]
 
@@ -244,7 +246,7 @@ def test_what_is_switched_off_makes_no_call(episode: Make, forest: Pack) -> None
     attempt = solve(episode(written(EMPTY), written(QUERY), pack=forest), **off)
     assert (attempt.sparql, attempt.usage.lm_calls) == (QUERY, 2)
     # The rules find the patterns all the same.
-    assert {"KIND", "HEIGHT", "NEAR"} == set(told(attempt, "analyze")[0]["detected_patterns"])
+    assert {"KIND", "HEIGHT", "NEAR"} == set(reported(attempt, "analyze")[0]["detected_patterns"])
     assert "explore" not in steps(attempt.trajectory)
 
 
@@ -253,7 +255,10 @@ def test_the_writer_of_the_family_has_its_rules_and_examples(episode: Make, fore
     given = (analysis(), written(EMPTY.replace("Moss", "Tree")), verified())
     special = solve(episode(*given, pack=forest), question)
     plain = solve(episode(*given, pack=forest), question, specialists=False)
-    assert [told(one, "write")[0]["family"] for one in (special, plain)] == ["places", "general"]
+    assert [reported(one, "write")[0]["family"] for one in (special, plain)] == [
+        "places",
+        "general",
+    ]
     assert "You write queries of one kind: what stands near what" in prompts(special)[1]
     assert "You write queries of one kind" not in prompts(plain)[1]
 
@@ -277,7 +282,9 @@ def test_nothing_of_a_hidden_group_is_retrieved(episode: Make, forest: Pack) -> 
     asked = 'How high is "Oak"?'
     seen = solve(episode(*given, pack=forest), asked)
     blind = solve(episode(*given, pack=forest, hidden=frozenset({"oak_height"})), asked)
-    groups = [{one["group"] for one in told(a, "retrieve")[0]["examples"]} for a in (seen, blind)]
+    groups = [
+        {one["group"] for one in reported(a, "retrieve")[0]["examples"]} for a in (seen, blind)
+    ]
     assert "height" in groups[0]
     assert "height" not in groups[1]
 
@@ -369,7 +376,7 @@ def test_a_wrong_direction_is_explored_and_turned(agent: Callable[..., NL2SPARQL
     assert any("iperonim" in one["nl"].lower() for one in last["retrieved_examples"])
 
 
-def test_a_missing_service_is_told_to_the_next_attempt(
+def test_a_missing_service_is_shown_to_the_next_attempt(
     agent: Callable[..., NL2SPARQLAgent],
 ) -> None:
     asked = agent(analysis("HYPERNYM"), written(LOOSE), written(RIGHT), verified())

@@ -247,8 +247,8 @@ def test_a_question_is_in_the_language_that_it_is_asked_in(
 ) -> None:
     states = [state for _, state in agent(*SOUND).stream(question)]
     assert states[-1]["language"] == language
-    told = [state for _, state in agent(*SOUND).stream(question, language="de")]
-    assert told[-1]["language"] == "de"
+    reported = [state for _, state in agent(*SOUND).stream(question, language="de")]
+    assert reported[-1]["language"] == "de"
 
 
 def test_a_thread_that_ended_gives_its_answer_again(agent: Make, tmp_path: Path) -> None:
@@ -285,13 +285,15 @@ def test_a_thread_that_exists_is_refused_before_a_model_is_opened(
     assert not opened
 
 
-def test_a_file_that_cannot_hold_checkpoints_is_told(agent: Make, tmp_path: Path) -> None:
+def test_a_file_that_cannot_hold_checkpoints_is_reported(agent: Make, tmp_path: Path) -> None:
     (tmp_path / "c.sqlite").write_text("no database, but long enough to look like one\n" * 20)
     with pytest.raises(SetupError, match="checkpoints cannot be stored there"):
         agent(*SOUND, checkpoints=tmp_path / "c.sqlite").translate(QUESTION)
 
 
-def test_a_file_that_another_process_holds_is_told_in_a_line(agent: Make, tmp_path: Path) -> None:
+def test_a_file_that_another_process_holds_is_reported_in_a_line(
+    agent: Make, tmp_path: Path
+) -> None:
     file = tmp_path / "c.sqlite"
     asked = agent(*SOUND, checkpoints=file)
     steps = asked.stream(QUESTION, thread="t")
@@ -307,23 +309,23 @@ def test_a_file_that_another_process_holds_is_told_in_a_line(agent: Make, tmp_pa
 @pytest.fixture
 def opened(monkeypatch: pytest.MonkeyPatch, trees: EndpointConfig) -> list[str]:
     """What an agent opens and ends of its own, in order."""
-    told: list[str] = []
+    reported: list[str] = []
 
     @contextlib.contextmanager
     def endpoint(*_: object) -> Iterator[EndpointConfig]:
-        told.append("endpoint")
+        reported.append("endpoint")
         yield trees
-        told.append("endpoint ended")
+        reported.append("endpoint ended")
 
     def models(_: object, stack: contextlib.ExitStack, __: object) -> tuple[DummyLM, DummyLM]:
-        told.append("models")
-        stack.callback(told.append, "models ended")
+        reported.append("models")
+        stack.callback(reported.append, "models ended")
         lm = DummyLM(list(SOUND))
         return lm, lm
 
     monkeypatch.setattr(translator, "open_endpoint", endpoint)
     monkeypatch.setattr(translator, "open_tiers", models)
-    return told
+    return reported
 
 
 def test_what_was_ended_is_opened_anew(forest: Pack, opened: list[str]) -> None:
@@ -403,7 +405,7 @@ def test_a_whole_name_is_taken_as_it_is(provider: str, model: str, whole: str) -
 
 
 @pytest.mark.parametrize(
-    ("tiers", "told"),
+    ("tiers", "reported"),
     [
         (
             Tiers("openai/gpt-4.1", "anthropic/claude-haiku-4-5"),
@@ -413,8 +415,8 @@ def test_a_whole_name_is_taken_as_it_is(provider: str, model: str, whole: str) -
         (Tiers("local", "local-small"), "a local model takes no key"),
     ],
 )
-def test_a_key_that_is_not_one_providers_is_refused(tiers: Tiers, told: str) -> None:
-    with pytest.raises(UsageError, match=told) as caught, contextlib.ExitStack() as stack:
+def test_a_key_that_is_not_one_providers_is_refused(tiers: Tiers, reported: str) -> None:
+    with pytest.raises(UsageError, match=reported) as caught, contextlib.ExitStack() as stack:
         open_tiers(tiers, stack, SECRET)
     assert SECRET not in str(caught.value)
 
@@ -432,7 +434,7 @@ def test_beside_a_local_model_the_key_is_the_hosted_ones(monkeypatch: pytest.Mon
     assert fast is local
 
 
-def test_a_missing_key_and_a_nameless_provider_are_told() -> None:
+def test_a_missing_key_and_a_nameless_provider_are_reported() -> None:
     with pytest.raises(SetupError), contextlib.ExitStack() as stack:
         open_tiers(tiers_for("openai"), stack)
     with pytest.raises(UsageError, match="no default model is known for 'nobody'"):
@@ -495,7 +497,7 @@ def test_without_the_renderer_the_text_is_still_to_be_had(
     assert (tmp_path / "g.mmd").read_text() == text
 
 
-def test_a_form_that_cannot_be_drawn_is_told(forest: Pack, tmp_path: Path) -> None:
+def test_a_form_that_cannot_be_drawn_is_reported(forest: Pack, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="end the name in"):
         save_picture(tmp_path / "g.gif", mermaid_picture(forest))
 
@@ -510,7 +512,7 @@ def test_langgraph_is_not_loaded_with_the_agents() -> None:
 
 
 @pytest.mark.parametrize("family", ["general", "a:b"])
-def test_a_family_that_cannot_be_a_node_is_told(family: str) -> None:
+def test_a_family_that_cannot_be_a_node_is_reported(family: str) -> None:
     patterns = PatternSet(patterns=(Pattern(name="A", family=family),))
     with pytest.raises(UsageError, match="the family of A cannot be called"):
         families_of(patterns)

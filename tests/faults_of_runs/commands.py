@@ -47,7 +47,7 @@ class Done:
 
     @property
     def said(self) -> str:
-        """All that it told on standard error besides its progress, what it repeats once."""
+        """Its lines on standard error besides its progress, each once."""
         lines = [line for line in self.err.splitlines() if line and not _PROGRESS.match(line)]
         return " · ".join(dict.fromkeys(line.removeprefix("reasoningbank: ") for line in lines))
 

@@ -1,4 +1,4 @@
-"""Acts faults out, two at a time, each once."""
+"""Runs faults, two at a time, each once."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from reasoningbank.sparql import EndpointConfig
 
 from .budgets import Ending, Limit, ended
 from .caches import CACHES
-from .nursery import begin
-from .scene import Fault, Seen, Stage, observe
+from .commands import begin
+from .scenario import Fault, Scenario, Seen, observe
 
-__all__ = ["Theatre"]
+__all__ = ["FaultRunner"]
 
 #: Whose cache is their own, since they spoil it.
 _SPOILERS = {id(fault) for fault in CACHES}
 
 
-class Theatre:
-    """Gives each act a stage of its own.
+class FaultRunner:
+    """Gives each fault a scenario of its own.
 
     Args:
-        folder: Where the stages are built.
+        folder: Where the scenarios are built.
         trees: A real endpoint that serves the trees.
     """
 
@@ -38,22 +38,22 @@ class Theatre:
         self._faults: dict[int, Future[Seen]] = {}
         self._limits: dict[int, Future[Ending]] = {}
 
-    def __enter__(self) -> Theatre:
+    def __enter__(self) -> FaultRunner:
         return self
 
     def __exit__(self, *_: object) -> None:
         self._pool.shutdown(cancel_futures=True)
 
-    def announce(self, act: Fault | Limit) -> None:
-        """Act this out as soon as there is room; whoever asks waits less."""
-        if isinstance(act, Limit):
-            if id(act) not in self._limits:
-                self._limits[id(act)] = self._pool.submit(self._end, act)
-        elif id(act) not in self._faults:
-            self._faults[id(act)] = self._pool.submit(self._befall, act)
+    def announce(self, case: Fault | Limit) -> None:
+        """Start this as soon as there is room, so that asking for it waits less."""
+        if isinstance(case, Limit):
+            if id(case) not in self._limits:
+                self._limits[id(case)] = self._pool.submit(self._end, case)
+        elif id(case) not in self._faults:
+            self._faults[id(case)] = self._pool.submit(self._observe, case)
 
     def seen(self, fault: Fault) -> Seen:
-        """Return what came of a fault."""
+        """Return what a fault led to."""
         self.announce(fault)
         return self._faults[id(fault)].result()
 
@@ -62,21 +62,21 @@ class Theatre:
         self.announce(limit)
         return self._limits[id(limit)].result()
 
-    def stage(self, name: str, *, own_cache: bool = False) -> Stage:
-        """Build a stage."""
+    def scenario(self, name: str, *, own_cache: bool = False) -> Scenario:
+        """Build a scenario."""
         cache = None if own_cache else self._folder / "cache"
-        return Stage(self._folder / name, self._port, cache)
+        return Scenario(self._folder / name, self._port, cache)
 
-    def _befall(self, fault: Fault) -> Seen:
-        stage = self.stage(f"fault-{id(fault)}", own_cache=id(fault) in _SPOILERS)
+    def _observe(self, fault: Fault) -> Seen:
+        scenario = self.scenario(f"fault-{id(fault)}", own_cache=id(fault) in _SPOILERS)
         try:
-            return observe(fault, stage)
+            return observe(fault, scenario)
         finally:
-            stage.close()
+            scenario.close()
 
     def _end(self, limit: Limit) -> Ending:
-        stage = self.stage(f"budget-{limit.name}")
+        scenario = self.scenario(f"budget-{limit.name}")
         try:
-            return ended(limit, stage)
+            return ended(limit, scenario)
         finally:
-            stage.close()
+            scenario.close()

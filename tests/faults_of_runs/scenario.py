@@ -1,4 +1,4 @@
-"""Where a fault befalls a run: a run of six trials, and the parts that can be made to fail."""
+"""A scenario for faults: a run of six trials, and the parts that can be made to fail."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ import trees
 from reasoningbank.errors import RecordError
 from reasoningbank.experiment import RunFolder, TrialKey, TrialRecord
 
+from .commands import Change, Command, Done, begin
 from .model import Model
-from .nursery import Change, Command, Done, begin
 from .proxy import Proxy
 
-__all__ = ["TASKS", "Fault", "Seen", "Stage", "observe", "third_trial", "write_pack"]
+__all__ = ["TASKS", "Fault", "Scenario", "Seen", "observe", "third_trial", "write_pack"]
 
 TASKS = 6
 #: What differs from run to run.
@@ -48,13 +48,13 @@ def write_pack(folder: Path) -> None:
     (folder / "examples" / "tasks.ttl").write_text(trees.EXAMPLES + examples, encoding="utf-8")
 
 
-class Stage:
+class Scenario:
     """One run, and all that it needs.
 
     Args:
         folder: A folder; it is made.
         port: Port of a real endpoint that serves the trees.
-        cache: What is shared with other stages; by default a cache of its own.
+        cache: What is shared with other scenarios; by default a cache of its own.
     """
 
     def __init__(self, folder: Path, port: int, cache: Path | None = None) -> None:
@@ -64,13 +64,13 @@ class Stage:
         self.endpoint = Proxy(port)
         self.path = folder / "run"
         self.cache = cache or folder / "cache"
-        self.mending = contextlib.ExitStack()
+        self.repairs = contextlib.ExitStack()
         self.planned = TASKS
         write_pack(folder / "trees")
         self.experiment()
 
     def close(self) -> None:
-        self.mending.close()
+        self.repairs.close()
         self.model.close()
         self.endpoint.close()
 
@@ -140,11 +140,11 @@ class Stage:
         return self.path / record.key.path
 
 
-def third_trial(stage: Stage, *changes: Change) -> Command:
+def third_trial(scenario: Scenario, *changes: Change) -> Command:
     """Begin the run and return when the third trial waits for the model."""
-    stage.model.hold(3)
-    command = stage.begin(*changes)
-    assert stage.model.held.wait(120), command.err
+    scenario.model.hold(3)
+    command = scenario.begin(*changes)
+    assert scenario.model.held.wait(120), command.err
     return command
 
 
@@ -157,11 +157,11 @@ def read(path: Path) -> TrialRecord:
 
 @dataclass(frozen=True)
 class Fault:
-    """What befalls a run, and what must come of it.
+    """What happens to a run, and what must follow.
 
     Attributes:
         name: What happens, in a few words.
-        act: Makes it happen; returns how the command ended that it befell.
+        inject: Makes it happen; returns how the interrupted command ended.
         said: Regular expression that what is said must match; empty where nothing is said.
         status: Exit status of that command.
         kept: Trials finished when it ended.
@@ -169,7 +169,7 @@ class Fault:
     """
 
     name: str
-    act: Callable[[Stage], Done] = field(repr=False)
+    inject: Callable[[Scenario], Done] = field(repr=False)
     said: str
     status: int
     kept: int
@@ -178,10 +178,10 @@ class Fault:
 
 @dataclass(frozen=True)
 class Seen:
-    """What came of a fault.
+    """What a fault led to.
 
     Attributes:
-        status: Exit status of the command that it befell.
+        status: Exit status of the interrupted command.
         said: Its message.
         kept: Trials finished when it ended.
         again: Exit status of the command afterwards.
@@ -213,13 +213,13 @@ class Seen:
         return text
 
 
-def observe(fault: Fault, stage: Stage) -> Seen:
-    """Act a fault out, mend what was broken, give the command again, and count."""
-    first = fault.act(stage)
-    kept, asked = stage.finished(), len(stage.model.asked)
-    stage.mending.close()
-    again = stage.command(*fault.again) if fault.again else stage.run()
-    finished = stage.finished()
+def observe(fault: Fault, scenario: Scenario) -> Seen:
+    """Inject a fault, repair what was broken, run the command again, and count."""
+    first = fault.inject(scenario)
+    kept, asked = scenario.finished(), len(scenario.model.asked)
+    scenario.repairs.close()
+    again = scenario.command(*fault.again) if fault.again else scenario.run()
+    finished = scenario.finished()
     done = {int(task.removeprefix("t")) for task in kept}
     return Seen(
         status=first.status,
@@ -227,9 +227,9 @@ def observe(fault: Fault, stage: Stage) -> Seen:
         kept=len(kept),
         again=again.status,
         finished=len(finished),
-        planned=stage.planned,
+        planned=scenario.planned,
         changed=sum(finished.get(task) != content for task, content in kept.items()),
-        asked_again=sum(task in done for task in stage.model.asked[asked:]),
-        calls=len(stage.model.asked),
+        asked_again=sum(task in done for task in scenario.model.asked[asked:]),
+        calls=len(scenario.model.asked),
         err=first.err + again.err,
     )
