@@ -164,8 +164,6 @@ def _endpoint() -> Look:
 
 # -- where to begin ------------------------------------------------------------------------------
 
-DEMO = Path("experiments/uniprot_demo.toml")
-
 
 def demo(lm: Lm = "local") -> None:
     """Ask ten questions without and with a memory: fetch the model, run, and write the report.
@@ -183,7 +181,7 @@ def demo(lm: Lm = "local") -> None:
         pull()
         doctor(fix=True)
     own = None if model.text == "local" else lm
-    runs.run(DEMO, lm=own)
+    runs.run(Path("experiments/uniprot_demo.toml"), lm=own)
     runs.report(runs.default_folder("uniprot_demo", own))
 
 

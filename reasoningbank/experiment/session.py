@@ -158,6 +158,9 @@ class LearningSession:
                 waiting.append(job)
             elif not job.teaches:
                 chains.append([job])
+        if chains and isinstance(last := chains[-1], list):
+            # The model's server still holds the prompt of this agent.
+            waiting.sort(key=lambda job: job.arm.agent != last[0].arm.agent)
         return chains, waiting
 
     def _stream(self, job: Job) -> TaskStream:
@@ -311,16 +314,15 @@ class LearningSession:
         folder, note = self.folder, f"learning/{root.name}.bank.json"
         if name := self._noted(note):
             return name
-        tasks = self.plan.stream
         distiller, split = self.parts.distiller(root), split_tasks(self.plan.corpus).by_id()
-        made = [distiller.from_gold(task, split.get(task.id)) for task in tasks]
+        made = [distiller.from_gold(task, split.get(task.id)) for task in self.plan.stream]
         with MemoryBank.from_snapshot(Snapshot.of(())) as bank:
             added = bank.add([item for one in made for item in one.items], reason="gold")
             snapshot = bank.snapshot()
         write_snapshot(folder, snapshot)
         rejected = [asdict(rejected) for one in made for rejected in one.rejected]
         content = {"version": 1, "arm": root.name, "source": "gold", "after": snapshot.hash}
-        content |= {"tasks": [task.id for task in tasks]}
+        content |= {"tasks": [task.id for task in self.plan.stream]}
         content |= {"added": list(dict.fromkeys(added)), "rejected": rejected}
         folder.write_json(note, content)
         return snapshot.hash

@@ -13,7 +13,7 @@ from reasoningbank.agents import AGENTS, Attempt, Episode
 from reasoningbank.analysis import summarise
 from reasoningbank.corpus import Task
 from reasoningbank.errors import UsageError
-from reasoningbank.experiment import Experiment, RunFolder, TrialKey
+from reasoningbank.experiment import Experiment, Progress, RunFolder, TrialKey
 from reasoningbank.experiment.memory_sources import read_snapshot
 from reasoningbank.experiment.plan import permuted, plan_run
 from reasoningbank.experiment.sampling import AGAIN
@@ -211,3 +211,23 @@ def test_an_arm_alone_waits_for_those_it_rests_on(learning: Make, run: Run) -> N
     reported: list[str] = []
     run(experiment, tasks=["t001", "t000"], on_notice=reported.append)
     assert reported == []
+
+
+def test_what_waited_begins_with_the_agent_that_ran_last(
+    learning: Make, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(AGENTS, "twin", AGENTS["pupil"])
+    memory = {"source": "learned", "of": "learned"}
+    twins = [
+        {"name": "twin_none", "agent": "twin"},
+        {"name": "twin", "agent": "twin", "memory": memory},
+    ]
+    began: list[str] = []
+
+    def note(progress: Progress) -> None:
+        if progress.record is None:
+            began.append(progress.key.arm)
+
+    run(learning({"name": "none", "agent": "pupil"}, LEARNED, *twins), on_progress=note)
+    assert list(dict.fromkeys(began)) == ["none", "learned", "twin_none", "twin"]
+    assert began[-1] == "learned"
