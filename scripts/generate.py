@@ -115,7 +115,7 @@ def faults() -> dict[Path, str]:
     sys.path.insert(0, str(ROOT / "tests"))
     import conftest
     from faults.page import PAGE, render
-    from faults.scenario import Scene, observe
+    from faults.scene import Scene, observe
 
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name) / "scene"

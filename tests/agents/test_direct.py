@@ -47,9 +47,9 @@ def test_examples_are_turns_before_the_question_the_nearest_last(
     given = episode({"sparql": QUERY}, context="Trees have heights.")
     given.examples = (near, far)
     trajectory = make_agent("direct").solve(TASK, given).trajectory
-    reported, *turns, asked = trajectory.resolve(trajectory.of("lm_call")[0].data)["messages"]
-    assert reported["role"] == "system"
-    assert "Trees have heights." in reported["content"]
+    system, *turns, asked = trajectory.resolve(trajectory.of("lm_call")[0].data)["messages"]
+    assert system["role"] == "system"
+    assert "Trees have heights." in system["content"]
     assert [turn["role"] for turn in turns] == ["user", "assistant"] * 2
     for shown, text in zip(
         (far.question, far.query, near.question, near.query), turns, strict=True

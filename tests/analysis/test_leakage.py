@@ -254,11 +254,13 @@ def test_attempts_that_were_not_chosen_are_audited_too(tmp_path: Path) -> None:
 
 def test_a_refinement_may_see_what_an_earlier_attempt_wrote(tmp_path: Path) -> None:
     gold = GOLD.format(n=1043, task="h3")
-    reported = asked(prompt=f"You answered before:\n{gold}\nIt runs.")
+    refinement = asked(prompt=f"You answered before:\n{gold}\nIt runs.")
 
     def leaks(first: str) -> list[str]:
         other = rollout(0, True, sparql=first)
-        refined = trial("none", "h3", 0, True, sparql=gold, trajectory=reported, rollouts=(other,))
+        refined = trial(
+            "none", "h3", 0, True, sparql=gold, trajectory=refinement, rollouts=(other,)
+        )
         return [kind for _, kind, _, _ in planted(tmp_path, refined)]
 
     assert leaks(gold) == []

@@ -66,8 +66,8 @@ class Pupil:
         found = re.search(r"higher than (\d+)", task.query)
         assert found is not None
         number = int(found[1])
-        reported = "t:height" in episode.context or "e/height" in episode.context
-        name = "height" if number % 3 == 0 or reported else "size"
+        shown = "t:height" in episode.context or "e/height" in episode.context
+        name = "height" if number % 3 == 0 or shown else "size"
         query = f"SELECT ?plant WHERE {{ ?plant t:{name} ?h . FILTER(?h > {number}) }}"
         episode.recorder.add("submit", {"sparql": query, "status": "submitted"})
         usage = Usage(lm_calls=1, prompt_tokens=100 + len(episode.context), completion_tokens=20)

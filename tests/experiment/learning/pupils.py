@@ -23,8 +23,8 @@ def query_for(body: dict[str, Any]) -> str:
     """Return its query for the last question of a request."""
     last = str(body["messages"][-1]["content"])
     number = int(re.findall(r"higher than (\d+)", last)[-1])
-    reported = "t:height" in said_to({"messages": body["messages"][:-1]})
-    name = "height" if number % 3 == 0 or reported else "size"
+    shown = "t:height" in said_to({"messages": body["messages"][:-1]})
+    name = "height" if number % 3 == 0 or shown else "size"
     return f"SELECT ?plant WHERE {{ ?plant t:{name} ?h . FILTER(?h > {number}) }}"
 
 

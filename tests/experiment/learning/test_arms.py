@@ -198,20 +198,20 @@ class Guesser(Pupil):
             self.turn % 3
         ]
         type(self).turn += 1
-        self.reported.append(task.query)
+        self.asked.append(task.query)
         recorder = episode.recorder
         usage = Usage(lm_calls=1)
         return Attempt(query, "", "submitted", usage, recorder.trajectory())
 
     turn = 0
-    reported: list[str] = []  # noqa: RUF012
+    asked: list[str] = []  # noqa: RUF012
 
 
 @pytest.mark.parametrize("kind", ["parallel", "sequential"])
 def test_all_rollouts_of_a_stream_teach(
     kind: str, learning: Make, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    Guesser.turn, Guesser.reported = 0, []
+    Guesser.turn, Guesser.asked = 0, []
     monkeypatch.setitem(AGENTS, "pupil", Guesser)
     matts = arm("matts", "learned", temperature=0.7, sampling={"kind": kind, "k": 3})
     folder = run(learning(matts, tasks={"ids": ["t001"]}), limit=1)
@@ -223,13 +223,9 @@ def test_all_rollouts_of_a_stream_teach(
     sources = {items[name].src for name in step.added}
     assert {"success", "failure"} <= sources
     if kind == "sequential":
-        assert ["You answered before" in reported for reported in Guesser.reported] == [
-            False,
-            True,
-            True,
-        ]
-        assert "does not run" in Guesser.reported[1]
-        assert "no rows" in Guesser.reported[2]
+        assert ["You answered before" in one for one in Guesser.asked] == [False, True, True]
+        assert "does not run" in Guesser.asked[1]
+        assert "no rows" in Guesser.asked[2]
 
 
 def test_layers_reach_the_agent_without_any_memory(

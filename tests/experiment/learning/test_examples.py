@@ -43,7 +43,7 @@ def test_few_shot_examples_are_turns_whose_questions_are_linked_like_the_tasks(
     folder, (asked,) = asked_of(
         learning, run, monkeypatch, memory={"source": "gold", "items": 2}, linking=linking
     )
-    reported, *turns, last = asked.body["messages"]
+    system, *turns, last = asked.body["messages"]
     (record,) = folder.trials()
     (event,) = record.trajectory.of("memory_retrieved")
     shown = record.trajectory.resolve(event.data)["items"]
@@ -56,7 +56,7 @@ def test_few_shot_examples_are_turns_whose_questions_are_linked_like_the_tasks(
         assert item["text"] == f"Question: {question['content']}\nQuery:\n{query['content']}"
         assert ("question" in item) is linking
         assert item["text"].split("Query:\n")[1] in query["content"]
-        assert item["text"].split("Query:\n")[1] not in reported["content"]
+        assert item["text"].split("Query:\n")[1] not in system["content"]
     assert ("the oak (t:oak), which plants are higher than 1 m" in last["content"]) is linking
     # The record keeps the task's own question.
     assert record.question == "Beside the oak, which plants are higher than 1 m?"

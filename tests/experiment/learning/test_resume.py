@@ -121,11 +121,11 @@ def test_a_trial_on_disk_is_not_run_again_and_taught_once(
     asked: list[str] = []
     solve = Pupil.solve
 
-    def reported(self: Pupil, task: Task, episode: Episode) -> Attempt:
+    def taught(self: Pupil, task: Task, episode: Episode) -> Attempt:
         asked.append(task.id)
         return solve(self, task, episode)
 
-    monkeypatch.setattr(Pupil, "solve", reported)
+    monkeypatch.setattr(Pupil, "solve", taught)
     with monkeypatch.context() as patched:
         kill_at(patched, TaskStream, "_learn", 3)
         with pytest.raises(Killed):
